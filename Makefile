@@ -1,0 +1,58 @@
+# Every target sets itself up: all it needs is python3 (3.11 or newer) and make.
+VENV := .venv
+PY := $(VENV)/bin/python
+UV := $(VENV)/bin/uv
+INSTALL = $(UV) pip install --quiet --python $(PY) --constraints .ci/constraints.txt
+
+.PHONY: help demo test test-oldest lint format docs bench-speed constraints clean
+.DEFAULT_GOAL := help
+
+help:                     ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s ':'
+
+$(UV):
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11) and "recall-signal needs Python 3.11 or newer, python3 is " + sys.version.split()[0])'
+	python3 -m venv $(VENV)
+	$(PY) -m pip install --quiet uv
+
+$(VENV)/.demo: $(UV) pyproject.toml .ci/constraints.txt
+	@echo "Installing the demo into $(VENV) ..."
+	$(INSTALL) --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: $(UV) pyproject.toml .ci/constraints.txt
+	@echo "Installing everything for development into $(VENV) ..."
+	$(INSTALL) --editable '.[all]' --group dev
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo       ## ask a team's memory 72 questions and look at the signal
+	$(VENV)/bin/recall-signal demo
+
+test: $(VENV)/.dev        ## the whole suite, with the coverage gates
+	$(PY) -m pytest --cov --cov-report=
+	$(PY) -m coverage report --include='core/*' --fail-under=100
+	$(PY) -m coverage report --include='integrations/*' --fail-under=95
+
+test-oldest: $(UV)        ## the suite on the oldest supported packages
+	test -d .venv-oldest || $(UV) venv --quiet --python $(PY) .venv-oldest
+	$(UV) pip install --quiet --python .venv-oldest/bin/python --constraints .ci/constraints-oldest.txt --editable '.[all]' --group dev
+	.venv-oldest/bin/python -m pytest
+
+lint: $(VENV)/.dev        ## ruff, mypy and deptry
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+	$(VENV)/bin/deptry .
+
+format: $(VENV)/.dev      ## let ruff mend what it can
+	$(VENV)/bin/ruff check --fix
+	$(VENV)/bin/ruff format
+
+bench-speed: $(VENV)/.dev ## what the signal costs, against the bars
+	$(PY) benchmarks/speed.py
+
+constraints: $(UV)        ## pin the newest versions for development
+	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev --no-annotate --no-header --no-emit-package recall-signal pyproject.toml --output-file .ci/constraints.txt
+
+clean:                    ## remove what the targets made
+	rm -rf $(VENV) .venv-oldest .coverage .mypy_cache .ruff_cache .pytest_cache dist

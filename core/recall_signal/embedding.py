@@ -1,0 +1,105 @@
+"""Cosines from vectors, and a bounded memory for vectors of texts that were embedded again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from hashlib import blake2b
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["EmbeddingCache", "VectorMismatch", "cosines_of"]
+
+CACHED_TEXTS = 2048
+"""Vectors kept per wrapper: 2,048 of 768 float32 values are 6 MB."""
+
+
+class VectorMismatch(ValueError):
+    """Vectors whose number or dimension does not fit."""
+
+
+class EmbeddingCache:
+    """The last vectors of document texts, by a hash of the text. Thread-safe.
+
+    Args:
+        size: How many vectors are kept; the one that was not used for longest goes first.
+    """
+
+    def __init__(self, size: int = CACHED_TEXTS) -> None:
+        self._size = size
+        self._vectors: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
+        self._lock = Lock()
+
+    def __deepcopy__(self, memo: Any) -> EmbeddingCache:
+        return EmbeddingCache(self._size)
+
+    def lookup(self, texts: Sequence[str]) -> list[NDArray[np.float32] | None]:
+        """The vector of each text, None where it is not here."""
+        keys = [_key(text) for text in texts]
+        with self._lock:
+            found = [self._vectors.get(key) for key in keys]
+            for key, vector in zip(keys, found, strict=True):
+                if vector is not None:
+                    self._vectors.move_to_end(key)
+        return found
+
+    def store(self, texts: Sequence[str], vectors: Sequence[NDArray[np.float32]]) -> None:
+        """Keep these vectors, and forget the oldest ones beyond the size."""
+        with self._lock:
+            for text, vector in zip(texts, vectors, strict=True):
+                self._vectors[_key(text)] = vector
+            while len(self._vectors) > self._size:
+                self._vectors.popitem(last=False)
+
+
+def _key(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def as_vectors(vectors: Any, count: int) -> list[NDArray[np.float32]]:
+    """``count`` vectors of one dimension as float32 rows.
+
+    Raises:
+        VectorMismatch: There are more or fewer, or they differ in dimension.
+    """
+    import numpy as np
+
+    rows = [np.asarray(vector, dtype=np.float32) for vector in vectors]
+    shapes = {row.shape for row in rows}
+    if len(rows) != count or len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+        raise VectorMismatch(
+            f"expected {count} vectors of one dimension, got {len(rows)} of shapes {shapes}"
+        )
+    return rows
+
+
+def cosines_of(query_vector: Any, vectors: Sequence[Any]) -> list[float | None]:
+    """The cosine of each vector with the query's, None where one of the two has no length.
+
+    Args:
+        query_vector: ``[dim]``.
+        vectors: ``[n, dim]``.
+
+    Raises:
+        VectorMismatch: The dimensions differ.
+    """
+    import numpy as np
+
+    if not len(vectors):
+        return []
+    query = np.asarray(query_vector, dtype=np.float64)
+    try:
+        rows = np.asarray(vectors, dtype=np.float64)
+    except ValueError:
+        raise VectorMismatch("the candidates' vectors differ in dimension") from None
+    if query.ndim != 1 or rows.ndim != 2 or rows.shape[1] != query.shape[0]:
+        raise VectorMismatch(
+            f"the query's vector has shape {query.shape}, the candidates' {rows.shape}"
+        )
+    with np.errstate(all="ignore"):
+        cosines = rows @ query / (np.linalg.norm(rows, axis=1) * np.linalg.norm(query))
+    return [cosine if np.isfinite(cosine) else None for cosine in cosines.tolist()]

@@ -1,0 +1,53 @@
+"""The errors of recall-signal, one small tree.
+
+    RecallSignalError
+    |-- ConfigurationError      a setting is wrong: change the call that names it
+    |-- InvalidInputError       scores, vectors or pools that are not what they must be
+    |-- InvalidResultError      the wrapped retriever returned something that is not a page
+    `-- MissingDependencyError  an optional package is absent: the message has the pip line
+
+A message says what was given, what was expected and what to change. It never contains query
+text, document text or secrets; of a value that may hold one, only the type is named.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConfigurationError",
+    "InvalidInputError",
+    "InvalidResultError",
+    "MissingDependencyError",
+    "RecallSignalError",
+]
+
+
+class RecallSignalError(Exception):
+    """Base of every error that recall-signal raises on its own account."""
+
+
+class ConfigurationError(RecallSignalError, ValueError):
+    """A setting is wrong. Raised where the setting is given, not at query time."""
+
+
+class InvalidInputError(RecallSignalError, TypeError):
+    """Data handed to a function of the core has the wrong type or shape."""
+
+
+class InvalidResultError(RecallSignalError, TypeError):
+    """The wrapped retriever did not return a list of the framework's own documents."""
+
+
+class MissingDependencyError(RecallSignalError, ImportError):
+    """An optional package is not installed.
+
+    Args:
+        what: The feature that needs it.
+        extra: The extra of ``recall-signal`` that brings it.
+    """
+
+    def __init__(self, what: str, extra: str) -> None:
+        self.extra = extra
+        super().__init__(
+            f"{what} needs packages that are not installed. "
+            f"Install them with: pip install 'recall-signal[{extra}]'"
+        )

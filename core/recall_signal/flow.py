@@ -1,0 +1,216 @@
+"""The way of a query, without any I/O: one generator that every driver runs.
+
+The generator yields what it needs (:class:`Fetch`, :class:`Embed`) and is sent the answer; a
+driver only carries the requests out, synchronously or not, for one framework or another::
+
+    query -> Fetch -> Candidates -> (Embed) -> assess -> Outcome
+
+What the wrapped retriever raises passes through unchanged. What our own extra steps raise is
+logged by class name and becomes a reason: the caller's page survives every failure of ours.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from recall_signal.assess import assess
+from recall_signal.confidence import RecallConfidence, unknown
+from recall_signal.embedding import EmbeddingCache, VectorMismatch, as_vectors, cosines_of
+from recall_signal.pool import Pool
+from recall_signal.reports import (
+    NOT_CONFIGURED,
+    CosineSource,
+    SelectionReport,
+    metadata_entry,
+    report_dict,
+)
+from recall_signal.thresholds import Thresholds
+
+__all__ = [
+    "Candidates",
+    "Embed",
+    "Fetch",
+    "Flow",
+    "FlowSettings",
+    "Outcome",
+    "drive",
+    "drive_async",
+    "recall_flow",
+]
+
+log = logging.getLogger(__name__)
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Ask the wrapped retriever, once. Answered with :class:`Candidates`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """Embed the query and these texts. Answered with ``(query vector, text vectors)``."""
+
+    query: str
+    texts: list[str]
+
+
+Request = Fetch | Embed
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates(Generic[Item]):
+    """What one call of the wrapped retriever brought.
+
+    Attributes:
+        items: Every candidate, in rank order.
+        page: Positions in ``items`` of what the caller gets, in rank order.
+        cosines: One per item, or None where the retriever's scores gave none.
+        scores: Keyword scores, higher is better, one per item.
+        source: Where the cosines came from.
+        reason: Why there are no cosines.
+    """
+
+    items: Sequence[Item]
+    page: Sequence[int]
+    cosines: Sequence[float | None] | None = None
+    scores: Sequence[float | None] | None = None
+    source: CosineSource | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSettings(Generic[Item]):
+    """What a wrapper knows before any query.
+
+    Attributes:
+        id_of: An item's id, None where it has none.
+        text_of: The text of an item as the encoder sees it.
+        thresholds: The cuts.
+        cache: Where re-embedded vectors are kept; None where no encoder was given.
+        embed_limit: At most this many candidates are embedded again.
+        annotate: Which items carry the report.
+    """
+
+    id_of: Callable[[Item], str | None]
+    text_of: Callable[[Item], str]
+    thresholds: Thresholds | None = None
+    cache: EmbeddingCache | None = None
+    embed_limit: int = 50
+    annotate: str = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[Item]):
+    """The end of a query: the page, both reports and the pool behind them."""
+
+    items: list[Item]
+    entries: list[dict[str, Any] | None]
+    confidence: RecallConfidence
+    selection: SelectionReport
+    pool: Pool
+    cosine_source: CosineSource | None
+    report: dict[str, Any]
+
+
+Flow = Generator[Request, Any, Outcome[Item]]
+
+
+def recall_flow(query: str, settings: FlowSettings[Item]) -> Flow[Item]:
+    """The steps of one query (see the module's docstring)."""
+    found: Candidates[Item] = yield Fetch()
+    cosines, source, reason = found.cosines, found.source, found.reason
+    cache = None if reason == "score_out_of_range" else settings.cache
+    if cosines is None and found.items and cache is not None:
+        texts = [settings.text_of(item) for item in found.items[: settings.embed_limit]]
+        cosines, embed_reason = yield from _embed_again(query, texts, cache)
+        source, reason = ("embeddings", None) if cosines else (None, embed_reason)
+    if cosines is None:
+        cosines = []
+    pool = Pool(
+        cosines=[*cosines, *[None] * (len(found.items) - len(cosines))],
+        ids=[settings.id_of(item) for item in found.items],
+        scores=found.scores,
+    )
+    confidence = assess(pool, thresholds=settings.thresholds)
+    if confidence.reason == "no_scores" and reason:
+        confidence = unknown(reason, len(pool))
+    report = report_dict(confidence, NOT_CONFIGURED, source)
+    return Outcome(
+        items=[found.items[position] for position in found.page],
+        entries=_entries(report, found.page, pool, settings.annotate),
+        confidence=confidence,
+        selection=NOT_CONFIGURED,
+        pool=pool,
+        cosine_source=source,
+        report=report,
+    )
+
+
+def _embed_again(
+    query: str, texts: list[str], cache: EmbeddingCache
+) -> Generator[Request, Any, tuple[list[float | None] | None, str | None]]:
+    """Cosines from the texts themselves, or the reason why there are none."""
+    known = cache.lookup(texts)
+    missing = list(dict.fromkeys(t for t, v in zip(texts, known, strict=True) if v is None))
+    try:
+        query_vector, answer = yield Embed(query, missing)
+        vectors = as_vectors(answer, len(missing))
+        fresh = dict(zip(missing, vectors, strict=True))
+        rows = [fresh[t] if v is None else v for t, v in zip(texts, known, strict=True)]
+        cosines = cosines_of(query_vector, rows)
+    except Exception as error:
+        fits = not isinstance(error, VectorMismatch)
+        log.warning("embedding the candidates again failed: %s", type(error).__name__)
+        return None, "embedding_failed" if fits else "embedding_mismatch"
+    cache.store(missing, vectors)
+    return cosines, None
+
+
+def _entries(
+    report: dict[str, Any], page: Sequence[int], pool: Pool, annotate: str
+) -> list[dict[str, Any] | None]:
+    """What each item of the page carries under the metadata key, None for nothing."""
+    carriers = {"all": len(page), "first": 1, "none": 0}[annotate]
+    return [
+        metadata_entry(report, rank, pool.cosines[position]) if rank < carriers else None
+        for rank, position in enumerate(page)
+    ]
+
+
+def drive(flow: Flow[Item], perform: Callable[[Request], Any]) -> Outcome[Item]:
+    """Run a flow to its end, carrying out each request synchronously."""
+    try:
+        request = next(flow)
+        while True:
+            try:
+                answer = perform(request)
+            except Exception as error:
+                request = flow.throw(error)
+            else:
+                request = flow.send(answer)
+    except StopIteration as stop:
+        outcome: Outcome[Item] = stop.value
+        return outcome
+
+
+async def drive_async(
+    flow: Flow[Item], perform: Callable[[Request], Awaitable[Any]]
+) -> Outcome[Item]:
+    """Run a flow to its end, awaiting each request."""
+    try:
+        request = next(flow)
+        while True:
+            try:
+                answer = await perform(request)
+            except Exception as error:
+                request = flow.throw(error)
+            else:
+                request = flow.send(answer)
+    except StopIteration as stop:
+        outcome: Outcome[Item] = stop.value
+        return outcome

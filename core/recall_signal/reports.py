@@ -1,0 +1,109 @@
+"""What travels with the results: the selection report and the entry in each item's metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+from recall_signal.confidence import RecallConfidence
+
+__all__ = [
+    "CosineSource",
+    "SelectionReason",
+    "SelectionReport",
+    "fresh_copy",
+    "metadata_entry",
+    "report_dict",
+]
+
+CosineSource = Literal["declared", "store", "vectors", "embeddings"]
+"""Where the cosines came from: the declared score kind, a known store's own score, vectors that
+the store gave back, or the texts embedded again. None where there are no cosines."""
+
+SelectionReason = Literal[
+    "not_configured",
+    "no_results",
+    "too_few_results",
+    "skipped_by_level",
+    "timeout",
+    "llm_error",
+    "invalid_output",
+    "selected_none",
+]
+
+SELECTION_REASONS: tuple[SelectionReason, ...] = get_args(SelectionReason)
+
+COSINE_DECIMALS = 6
+"""A float32 store is exact to about seven digits; more would only be noise."""
+
+
+class SelectionReport(BaseModel):
+    """What the optional selector did to the page, or why it did nothing.
+
+    Serializes without the keys that are not set: ``{"applied": false, "reason": "timeout"}``.
+
+    Attributes:
+        applied: Whether the page is the selected one.
+        reason: Why not (:data:`SelectionReason`); only with ``applied=False``.
+        model: The selecting model as it names itself; only with ``applied=True``, like the rest.
+        kept: Results left.
+        dropped: Results removed.
+        dropped_memory_ids: Ids of removed results, in page order, at most 20.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    applied: bool
+    reason: SelectionReason | None = None
+    model: str | None = None
+    kept: int | None = None
+    dropped: int | None = None
+    dropped_memory_ids: tuple[str, ...] | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_unset(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = handler(self)
+        return {key: value for key, value in values.items() if value is not None}
+
+
+NOT_CONFIGURED = SelectionReport(applied=False, reason="not_configured")
+
+
+def report_dict(
+    confidence: RecallConfidence, selection: SelectionReport, cosine_source: CosineSource | None
+) -> dict[str, Any]:
+    """Both reports of one retrieval as plain JSON values, with the format's version."""
+    return {
+        "v": 1,
+        "confidence": confidence.model_dump(mode="json"),
+        "selection": selection.model_dump(mode="json"),
+        "cosine_source": cosine_source,
+    }
+
+
+def metadata_entry(report: Mapping[str, Any], rank: int, cosine: float | None) -> dict[str, Any]:
+    """One item's own copy of the report, with its rank on the page (from 0) and its cosine."""
+    return {
+        **fresh_copy(report),
+        "rank": rank,
+        "cosine": None if cosine is None else round(cosine, COSINE_DECIMALS),
+    }
+
+
+def fresh_copy(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy whose nested dicts and lists are new as well; other values are shared.
+
+    Metadata is plain JSON almost everywhere, so this is as good as a deep copy, several times
+    faster, and cannot fail on a value that does not support copying.
+    """
+    return {key: _fresh(item) for key, item in value.items()}
+
+
+def _fresh(value: Any) -> Any:
+    if type(value) is dict:
+        return fresh_copy(value)
+    if type(value) is list:
+        return [_fresh(item) for item in value]
+    return value

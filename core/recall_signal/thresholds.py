@@ -1,0 +1,114 @@
+"""Every cut of the uncalibrated rules, in one frozen object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from math import isfinite
+from numbers import Real
+from typing import Any
+
+from recall_signal.errors import ConfigurationError
+
+__all__ = ["DEFAULT_THRESHOLDS", "FLAT_STD", "MIN_BACKGROUND", "RANGE_TOLERANCE", "Thresholds"]
+
+MIN_BACKGROUND = 1e-3
+"""Prominence divides by the mean background, so that must be strictly above this."""
+
+FLAT_STD = 1e-9
+"""A population standard deviation at or below this counts as flat."""
+
+RANGE_TOLERANCE = 1.001
+"""|cosine| beyond this is not float32 noise: the score kind or the norm is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """The cuts behind a level. All comparisons are inclusive and use unrounded figures.
+
+    The defaults come from one live memory corpus (398 memories, one encoder): on-topic queries
+    had prominence 0.58 to 0.95 and top cosines 0.89 to 0.96, off-topic ones 0.08 to 0.21 and
+    0.52 to 0.65. Prominence is scale-free; the cosine cuts belong to the encoder.
+
+    Attributes:
+        prominence_high: Prominence for high (the top must also reach ``cosine_moderate``).
+        prominence_moderate: Prominence for moderate (the top must also reach ``cosine_low``).
+        prominence_low: Prominence for low.
+        cosine_high: Top cosine for high where there is no usable background; at or above it a
+            near-duplicate is at least moderate, also as the only candidate.
+        cosine_moderate: Top cosine for moderate without a background; the guard of high.
+        cosine_low: Top cosine for low without a background; the guard of moderate.
+        separation_high: Standard deviations above the background for high (keyword scores).
+        separation_moderate: The same for moderate.
+        separation_low: The same for low.
+        encoder: The encoder these cuts were chosen for, where that is known.
+
+    Raises:
+        ConfigurationError: A cut is not a finite number, or a higher level has the lower cut.
+    """
+
+    prominence_high: float = 0.40
+    prominence_moderate: float = 0.25
+    prominence_low: float = 0.12
+    cosine_high: float = 0.85
+    cosine_moderate: float = 0.50
+    cosine_low: float = 0.30
+    separation_high: float = 2.0
+    separation_moderate: float = 1.0
+    separation_low: float = 0.3
+    encoder: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.encoder is not None and not isinstance(self.encoder, str):
+            raise ConfigurationError(
+                f"Thresholds.encoder must be a name or None, got {type(self.encoder).__name__}"
+            )
+        for name in _CUTS:
+            object.__setattr__(self, name, _number(name, getattr(self, name)))
+        for group in ("prominence", "cosine", "separation"):
+            low, moderate, high = (
+                getattr(self, f"{group}_{level}") for level in ("low", "moderate", "high")
+            )
+            if not low <= moderate <= high:
+                raise ConfigurationError(
+                    f"Thresholds.{group}_* must rise from low to high, got low={low}, "
+                    f"moderate={moderate}, high={high}"
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All cuts as plain JSON values, with the format's version under ``v``."""
+        return {"v": 1, **asdict(self)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Thresholds:
+        """The inverse of :meth:`to_dict`; absent cuts keep their defaults.
+
+        Raises:
+            ConfigurationError: Unknown keys, another version, or wrong values.
+        """
+        values = dict(data)
+        version = values.pop("v", 1)
+        if version != 1:
+            raise ConfigurationError(
+                f"Thresholds of version {version!r} cannot be read: this release knows version 1"
+            )
+        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        if unknown:
+            raise ConfigurationError(f"Thresholds has no field {', '.join(map(repr, unknown))}")
+        return cls(**values)
+
+
+_CUTS = tuple(field.name for field in fields(Thresholds) if field.name != "encoder")
+
+
+def _number(name: str, value: object) -> float:
+    """A finite built-in float, from any real number but a bool."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    number = float(value) if is_number else float("nan")  # type: ignore[arg-type]
+    if not isfinite(number):
+        given = repr(value) if is_number else type(value).__name__
+        raise ConfigurationError(f"Thresholds.{name} must be a finite number, got {given}")
+    return number
+
+
+DEFAULT_THRESHOLDS = Thresholds()

@@ -1,0 +1,160 @@
+"""One call of the wrapped retriever: what to invoke with what, and what came back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.runnables import Runnable
+from langchain_core.vectorstores import VectorStoreRetriever
+
+from langchain_recall_signal.stores import Hits, Reading, StoreAdapter, find_adapter
+from langchain_recall_signal.stores.base import read_scores
+from langchain_recall_signal.tap import (
+    Recorder,
+    expects_k,
+    innermost,
+    is_tappable,
+    page_size,
+    tapped,
+)
+from recall_signal import ConfigurationError, InvalidResultError, ScoreKind
+from recall_signal.flow import Candidates
+
+__all__ = ["Call", "Reader"]
+
+log = logging.getLogger(__name__)
+
+
+class Reader:
+    """How the scores of a wrapped retriever are read; fixed when the wrapper is built.
+
+    Args:
+        retriever: The wrapped retriever.
+        score_kind: The declared kind; None to go by the store.
+    """
+
+    def __init__(self, retriever: Runnable[Any, Any], score_kind: ScoreKind | None) -> None:
+        self.kind = score_kind
+        self.store: Any = None
+        self.adapter: StoreAdapter | None = None
+        inner = innermost(retriever)
+        if is_tappable(retriever):
+            assert isinstance(inner, VectorStoreRetriever)  # noqa: S101  (see is_tappable)
+            self.store = inner.vectorstore
+            self.adapter = find_adapter(self.store)
+
+    @property
+    def taps(self) -> bool:
+        """Whether the scores of the search are seen."""
+        return self.adapter is not None or (self.kind is not None and self.store is not None)
+
+    @property
+    def why_not(self) -> str:
+        """The reason for an unknown level where they are not."""
+        if self.kind is not None and not self.kind.convertible:
+            return "score_not_convertible"
+        return "no_score_access" if self.store is None else "store_not_recognised"
+
+    def read(self, hits: Hits) -> Reading:
+        """The cosines behind these hits; a failure here becomes a reason."""
+        try:
+            if self.kind is not None:
+                return read_scores(hits, self.kind, "declared")
+            assert self.adapter is not None  # noqa: S101  (see taps)
+            return self.adapter.read(self.store, hits)
+        except Exception as error:
+            log.warning("reading the store's scores failed: %s", type(error).__name__)
+            return Reading(None, reason="adapter_failed")
+
+
+class Call:
+    """One call of the wrapped retriever.
+
+    Args:
+        retriever: The wrapped retriever.
+        reader: How its scores are read.
+        pool_size: Candidates to look at where one search can bring them.
+        k: The page size asked for at the call or at construction.
+        kwargs: What else the caller passed on.
+    """
+
+    def __init__(
+        self,
+        retriever: Runnable[Any, Any],
+        reader: Reader,
+        pool_size: int,
+        k: int | None,
+        kwargs: dict[str, Any],
+    ) -> None:
+        if k is not None and (type(k) is not int or k < 1):
+            given = k if isinstance(k, int | float) else type(k).__name__
+            raise ConfigurationError(f"k must be a whole number of at least 1, got {given}")
+        self.reader = reader
+        self.recorder = Recorder()
+        self.k = limit = page_size(retriever, k)
+        self.target = retriever
+        if reader.taps:
+            self.target = tapped(retriever, self.recorder)
+            limit = max(self.k, pool_size) if self.k else None
+        self.kwargs = kwargs
+        if limit is not None and expects_k(retriever):
+            self.kwargs = {**kwargs, "k": limit}
+
+    def read(self, returned: Any) -> Candidates[Document]:
+        """The candidates behind what the wrapped retriever returned.
+
+        Raises:
+            InvalidResultError: It returned something other than a list of documents.
+        """
+        documents = _checked(returned)
+        hits = self.recorder.as_hits()
+        page = None if hits is None else _positions(documents, hits.documents, self.k)
+        if hits is None or page is None:
+            size = len(documents) if self.k is None else min(self.k, len(documents))
+            return Candidates(documents, range(size), reason=self.reader.why_not)
+        reading = self.reader.read(hits)
+        is_keyword = self.reader.kind is ScoreKind.BM25
+        return Candidates(
+            items=hits.documents,
+            page=page,
+            cosines=reading.cosines,
+            scores=[float(score) for score in hits.scores] if is_keyword else None,
+            source=reading.source,
+            reason=reading.reason,
+        )
+
+
+def _checked(returned: Any) -> list[Document]:
+    is_list = isinstance(returned, list | tuple)
+    strangers = [item for item in returned if not isinstance(item, Document)] if is_list else []
+    if is_list and not strangers:
+        return list(returned)
+    given = f"a list with {type(strangers[0]).__name__}" if strangers else type(returned).__name__
+    raise InvalidResultError(
+        f"the wrapped retriever must return a list of Document, got {given}; "
+        "end the chain that is wrapped with a step that returns documents"
+    )
+
+
+def _positions(
+    returned: Sequence[Document], hits: Sequence[Document], k: int | None
+) -> list[int] | None:
+    """Where the returned documents stand among the hits, as far as they are on the page.
+
+    A score threshold leaves documents out, so the page is what was returned of the first k
+    hits: what the retriever returns when it is asked for k. None where something was returned
+    that was not a hit.
+    """
+    found = []
+    remaining = enumerate(hits)
+    for document in returned:
+        for position, hit in remaining:
+            if hit is document:
+                found.append(position)
+                break
+        else:
+            return None
+    return [position for position in found if k is None or position < k]

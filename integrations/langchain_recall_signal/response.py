@@ -1,0 +1,42 @@
+"""What ``recall`` returns: the page with both reports, also when the page is empty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.documents import Document
+
+from recall_signal import CosineSource, Pool, RecallConfidence, SelectionReport
+from recall_signal.display import response_html
+from recall_signal.reports import report_dict
+
+__all__ = ["RecallResponse"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecallResponse:
+    """One retrieval and its signal.
+
+    Attributes:
+        documents: The page, in the wrapped retriever's order.
+        confidence: The recall signal of the whole pool.
+        selection: What the selector did.
+        pool: Every candidate that was looked at: cosines, ids, scores. ``assess(pool,
+            thresholds=...)`` judges it again without a search.
+        cosine_source: Where the cosines came from, None where there are none.
+    """
+
+    documents: list[Document]
+    confidence: RecallConfidence
+    selection: SelectionReport
+    pool: Pool
+    cosine_source: CosineSource | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Both reports as plain JSON values, without any text."""
+        return report_dict(self.confidence, self.selection, self.cosine_source)
+
+    def _repr_html_(self) -> str:
+        rows = [(d.id, d.page_content) for d in self.documents]
+        return response_html(self.confidence, self.selection, rows)

@@ -1,0 +1,304 @@
+"""``RecallRetriever``: any LangChain retriever, with the recall signal attached."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Any, Literal, Self
+
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+    adispatch_custom_event,
+    dispatch_custom_event,
+)
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.vectorstores import VectorStore
+from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, field_validator
+
+from langchain_recall_signal.call import Call, Reader
+from langchain_recall_signal.response import RecallResponse
+from langchain_recall_signal.tap import innermost, page_size
+from recall_signal import ConfigurationError, ScoreKind, Thresholds
+from recall_signal.embedding import EmbeddingCache
+from recall_signal.flow import (
+    Embed,
+    FlowSettings,
+    Outcome,
+    Request,
+    drive,
+    drive_async,
+    recall_flow,
+)
+from recall_signal.reports import fresh_copy
+from recall_signal.scores import parse_score_kind
+
+__all__ = ["EVENT_NAME", "RecallRetriever"]
+
+log = logging.getLogger(__name__)
+
+EVENT_NAME = "recall_signal"
+"""The custom event that carries both reports of every retrieval."""
+
+RESERVED_KEYS = frozenset({"page_content", "score", "relevance_score", "similarity"})
+"""Metadata keys that prompts, tracers and rerankers read as something else."""
+
+
+class RecallRetriever(BaseRetriever):
+    """Wraps a retriever and says whether what it returned is worth reading.
+
+    The page is the wrapped retriever's own: same documents, order, ids, texts and other
+    metadata. Every document is a copy that carries the reports under one metadata key; an
+    empty page has them in :meth:`recall` and in the custom event ``recall_signal``.
+
+    Attributes:
+        retriever: Any ``Runnable[str, list[Document]]``.
+        embeddings: Encoder for the texts of candidates whose cosine cannot be had otherwise.
+            One call for the query, one for the texts not seen lately.
+        score_kind: What the store's number is, or ``"auto"`` to go by the store.
+        k: Page size; None leaves it to the wrapped retriever.
+        pool_size: Candidates looked at in the one search of a vector store. An approximate
+            index may search wider for them than for ``k``; ``pool_size=k`` leaves it alone.
+        thresholds: Other cuts than the default ones.
+        metadata_key: Where each document carries the reports.
+        annotate: Which documents carry them: ``"all"``, the ``"first"``, or ``"none"``.
+        id_key: Metadata key of a document's id; None takes ``Document.id``.
+
+    Raises:
+        ConfigurationError: A setting is wrong. At construction, or for ``k`` at the call.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", frozen=True)
+
+    retriever: Runnable[Any, Any]
+    embeddings: Embeddings | None = None
+    score_kind: ScoreKind | Literal["auto"] = "auto"
+    k: int | None = Field(default=None, ge=1, strict=True)
+    pool_size: int = Field(default=50, ge=1, strict=True)
+    thresholds: Thresholds | None = None
+    metadata_key: str = Field(default="recall", min_length=1)
+    annotate: Literal["all", "first", "none"] = "all"
+    id_key: str | None = None
+
+    _settings: FlowSettings[Document] = PrivateAttr()
+    _reader: Reader = PrivateAttr()
+
+    def __init__(self, **settings: Any) -> None:
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            raise _wrong(_in_words(error)) from None
+        self._prepare()
+
+    @field_validator("score_kind", mode="before")
+    @classmethod
+    def _known_kind(cls, value: Any) -> Any:
+        return value if value == "auto" else parse_score_kind(value)
+
+    def _prepare(self) -> None:
+        """Check the settings against each other, once, and make what every call shares."""
+        if self.metadata_key in RESERVED_KEYS:
+            raise _wrong(f"metadata_key {self.metadata_key!r} has a meaning of its own to others")
+        known_k = page_size(self.retriever, self.k)
+        if "pool_size" in self.model_fields_set and known_k and self.pool_size < known_k:
+            raise _wrong(f"pool_size={self.pool_size} is below the page's k={known_k}")
+        kind = self.score_kind if isinstance(self.score_kind, ScoreKind) else None
+        self._reader = Reader(self.retriever, kind)
+        if kind and kind.convertible and not self._reader.taps and not self.embeddings:
+            raise _wrong(
+                f"score_kind={str(kind)!r} needs scores, and {type(self.retriever).__name__} "
+                "gives documents without any; pass embeddings= to compute the cosines"
+            )
+        self._settings = FlowSettings(
+            id_of=partial(_id_of, self.id_key) if self.id_key else _own_id,
+            text_of=_text_of,
+            thresholds=self.thresholds,
+            cache=EmbeddingCache() if self.embeddings else None,
+            embed_limit=self.pool_size,
+            annotate=self.annotate,
+        )
+
+    @classmethod
+    def from_vectorstore(
+        cls,
+        store: VectorStore,
+        k: int = 5,
+        *,
+        search_type: str = "similarity",
+        search_kwargs: dict[str, Any] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """The short way: wrap ``store.as_retriever(...)``.
+
+        Args:
+            store: Any LangChain vector store.
+            k: Page size.
+            search_type: As in ``as_retriever``.
+            search_kwargs: As in ``as_retriever`` (a filter, a score threshold).
+            **settings: Further fields of this class.
+        """
+        retriever = store.as_retriever(
+            search_type=search_type, search_kwargs={**(search_kwargs or {}), "k": k}
+        )
+        return cls(retriever=retriever, k=k, **settings)
+
+    def recall(
+        self, query: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> RecallResponse:
+        """Like ``invoke``, but returns the reports beside the documents.
+
+        Args:
+            query: The question.
+            config: As in ``invoke``.
+            **kwargs: ``k``, and whatever the wrapped retriever takes.
+        """
+        seen: list[RecallResponse] = []
+        self.invoke(query, config, _seen=seen, **kwargs)
+        return seen[0]
+
+    async def arecall(
+        self, query: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> RecallResponse:
+        """:meth:`recall`, asynchronously."""
+        seen: list[RecallResponse] = []
+        await self.ainvoke(query, config, _seen=seen, **kwargs)
+        return seen[0]
+
+    def as_report_runnable(self) -> Runnable[str, RecallResponse]:
+        """This retriever as a step of a chain that passes the whole :class:`RecallResponse` on."""
+
+        def recall(query: str, config: RunnableConfig, **kwargs: Any) -> RecallResponse:
+            return self.recall(query, config, **kwargs)
+
+        async def arecall(query: str, config: RunnableConfig, **kwargs: Any) -> RecallResponse:
+            return await self.arecall(query, config, **kwargs)
+
+        return RunnableLambda(recall, afunc=arecall, name="recall")
+
+    def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
+        params = super()._get_ls_params(**kwargs)
+        inner = innermost(self.retriever)
+        if isinstance(inner, BaseRetriever):  # langchain-core has no public name for these
+            params = {**inner._get_ls_params(**kwargs), **params}
+        return params
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        _seen: list[RecallResponse] | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        call = self._call(k, kwargs)
+
+        def perform(request: Request) -> Any:
+            if isinstance(request, Embed):
+                return _embed(self.embeddings, request)
+            child = run_manager.get_child()
+            return call.read(call.target.invoke(query, {"callbacks": child}, **call.kwargs))
+
+        outcome = drive(recall_flow(query, self._settings), perform)
+        response = self._finish(outcome, _seen)
+        if run_manager.handlers:
+            config: RunnableConfig = {"callbacks": run_manager.get_child()}
+            try:
+                dispatch_custom_event(EVENT_NAME, outcome.report, config=config)
+            except Exception as error:  # an event must not cost the page
+                log.warning("the event %s was not sent: %s", EVENT_NAME, type(error).__name__)
+        return response
+
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int | None = None,
+        _seen: list[RecallResponse] | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        call = self._call(k, kwargs)
+
+        async def perform(request: Request) -> Any:
+            if isinstance(request, Embed):
+                return await _aembed(self.embeddings, request)
+            child = run_manager.get_child()
+            return call.read(await call.target.ainvoke(query, {"callbacks": child}, **call.kwargs))
+
+        outcome = await drive_async(recall_flow(query, self._settings), perform)
+        response = self._finish(outcome, _seen)
+        if run_manager.handlers:
+            config: RunnableConfig = {"callbacks": run_manager.get_child()}
+            try:
+                await adispatch_custom_event(EVENT_NAME, outcome.report, config=config)
+            except Exception as error:
+                log.warning("the event %s was not sent: %s", EVENT_NAME, type(error).__name__)
+        return response
+
+    def _call(self, k: int | None, kwargs: dict[str, Any]) -> Call:
+        k = self.k if k is None else k
+        return Call(self.retriever, self._reader, self.pool_size, k, kwargs)
+
+    def _finish(
+        self, outcome: Outcome[Document], seen: list[RecallResponse] | None
+    ) -> list[Document]:
+        """The annotated copies of the page; ``seen`` gets the whole response."""
+        documents = []
+        for document, entry in zip(outcome.items, outcome.entries, strict=True):
+            metadata = fresh_copy(document.metadata)
+            if entry is not None:
+                metadata[self.metadata_key] = entry
+            documents.append(document.model_copy(update={"metadata": metadata}))
+        if seen is not None:
+            seen.append(
+                RecallResponse(
+                    documents=documents,
+                    confidence=outcome.confidence,
+                    selection=outcome.selection,
+                    pool=outcome.pool,
+                    cosine_source=outcome.cosine_source,
+                )
+            )
+        return documents
+
+
+def _wrong(message: str) -> ConfigurationError:
+    return ConfigurationError(f"RecallRetriever: {message}")
+
+
+def _in_words(error: ValidationError) -> str:
+    """Each wrong setting by name; of the values only numbers, since others may hold a secret."""
+    wrong = []
+    for item in error.errors(include_url=False):
+        own = item.get("ctx", {}).get("error")
+        said = str(own) if own else f"{item['loc'][0]}: {item['msg'][0].lower()}{item['msg'][1:]}"
+        given = f", got {item['input']}" if isinstance(item["input"], int | float) else ""
+        wrong.append(said + given)
+    return "; ".join(dict.fromkeys(wrong))
+
+
+def _embed(encoder: Any, request: Embed) -> tuple[Any, Any]:
+    vectors = encoder.embed_documents(request.texts) if request.texts else []
+    return encoder.embed_query(request.query), vectors
+
+
+async def _aembed(encoder: Any, request: Embed) -> tuple[Any, Any]:
+    vectors = await encoder.aembed_documents(request.texts) if request.texts else []
+    return await encoder.aembed_query(request.query), vectors
+
+
+def _text_of(document: Document) -> str:
+    return document.page_content
+
+
+def _own_id(document: Document) -> str | None:
+    return document.id
+
+
+def _id_of(key: str, document: Document) -> str | None:
+    value = document.metadata.get(key)
+    return document.id if value is None else str(value)

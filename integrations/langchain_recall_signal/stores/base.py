@@ -1,0 +1,59 @@
+"""What an adapter of a vector store has to know: what the store's number is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.documents import Document
+
+from recall_signal import CosineSource, ScoreKind
+from recall_signal.scores import to_cosines
+
+__all__ = ["Hits", "Reading", "StoreAdapter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What one search of a store brought, in rank order.
+
+    Attributes:
+        documents: The hits as the store gave them.
+        scores: The store's own number for each.
+        query_vector: The vector that was searched with, where the store let it be seen.
+    """
+
+    documents: Sequence[Document]
+    scores: Sequence[float]
+    query_vector: Sequence[float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The cosines behind some hits, or the reason why there are none."""
+
+    cosines: Sequence[float | None] | None
+    source: CosineSource | None = None
+    reason: str | None = None
+
+
+class StoreAdapter:
+    """Reads one kind of vector store. Most stores need :meth:`score_kind` only.
+
+    An adapter holds no state of a query and never writes to the store.
+    """
+
+    def score_kind(self, store: Any) -> ScoreKind:
+        """What the number in ``similarity_search_with_score`` is, by the store's settings."""
+        raise NotImplementedError
+
+    def read(self, store: Any, hits: Hits) -> Reading:
+        """The cosines of these hits."""
+        return read_scores(hits, self.score_kind(store), "store")
+
+
+def read_scores(hits: Hits, kind: ScoreKind, source: CosineSource) -> Reading:
+    """The cosines by the formula of a score kind alone."""
+    cosines, reason = to_cosines(hits.scores, kind)
+    return Reading(cosines, source if cosines is not None else None, reason)

@@ -1,0 +1,181 @@
+"""One search, with its scores seen.
+
+A ``VectorStoreRetriever`` drops the scores of its store. Here it runs on a second view of the
+same store: an object that shares the store's attributes and answers ``similarity_search`` with
+``similarity_search_with_score``, keeping the numbers for the one call it was made for. Neither
+the retriever nor the store is touched, and there is exactly one search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from inspect import signature
+from types import new_class
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
+
+from langchain_recall_signal.stores import Hits
+
+__all__ = ["Recorder", "innermost", "is_tappable", "page_size", "tapped"]
+
+_TAPPED_SEARCHES = ("similarity", "similarity_score_threshold")
+
+
+@dataclass(slots=True)
+class Recorder:
+    """What one call of the view saw; later searches of the same call replace earlier ones."""
+
+    hits: Sequence[tuple[Document, Any]] | None = None
+    query_vector: Sequence[float] | None = None
+
+    def as_hits(self) -> Hits | None:
+        """The recorded search, None where there was none."""
+        if self.hits is None:
+            return None
+        documents, scores = [hit[0] for hit in self.hits], [hit[1] for hit in self.hits]
+        return Hits(documents, scores, self.query_vector)
+
+
+def innermost(retriever: Runnable[Any, Any]) -> Runnable[Any, Any]:
+    """The runnable under ``.bind``, ``.with_config`` and ``.with_retry``."""
+    while isinstance(retriever, RunnableBindingBase):
+        retriever = retriever.bound
+    return retriever
+
+
+def is_tappable(retriever: Runnable[Any, Any]) -> bool:
+    """Whether this is LangChain's own vector store retriever, in a mode that has scores."""
+    inner = innermost(retriever)
+    return (
+        isinstance(inner, VectorStoreRetriever)
+        and _same(type(inner), VectorStoreRetriever, "_get_relevant_documents")
+        and _same(type(inner), VectorStoreRetriever, "_aget_relevant_documents")
+        and inner.search_type in _TAPPED_SEARCHES
+        and hasattr(inner.vectorstore, "__dict__")
+    )
+
+
+def page_size(retriever: Runnable[Any, Any], k: int | None) -> int | None:
+    """How many documents the wrapped retriever would return by itself; None where unknown.
+
+    The nearest setting wins: the call's or the wrapper's ``k``, what was bound on the way, the
+    retriever's ``search_kwargs``, the default of the store's own search.
+    """
+    if k is not None:
+        return k
+    while isinstance(retriever, RunnableBindingBase):
+        if "k" in retriever.kwargs:
+            return _whole(retriever.kwargs["k"])
+        retriever = retriever.bound
+    if not isinstance(retriever, VectorStoreRetriever):
+        return None
+    if "k" in retriever.search_kwargs:
+        return _whole(retriever.search_kwargs["k"])
+    return _default_k(type(retriever.vectorstore))
+
+
+def tapped(retriever: Runnable[Any, Any], recorder: Recorder) -> Runnable[Any, Any]:
+    """The same retriever, settings and bindings included, on a view of its store."""
+    if isinstance(retriever, RunnableBindingBase):
+        return retriever.model_copy(update={"bound": tapped(retriever.bound, recorder)})
+    assert isinstance(retriever, VectorStoreRetriever)  # noqa: S101  (see is_tappable)
+    return retriever.model_copy(update={"vectorstore": _view(retriever.vectorstore, recorder)})
+
+
+def expects_k(retriever: Runnable[Any, Any]) -> bool:
+    """Whether ``k`` can be handed on: LangChain's retrievers drop what they do not know."""
+    return isinstance(innermost(retriever), BaseRetriever)
+
+
+def _view(store: VectorStore, recorder: Recorder) -> VectorStore:
+    view: Any = object.__new__(_view_class(type(store)))
+    view.__dict__ = store.__dict__
+    view._recall_recorder = recorder
+    return view  # type: ignore[no-any-return]
+
+
+@cache
+def _view_class(store_class: type[VectorStore]) -> type[VectorStore]:
+    """A subclass under the same name, so that traces go on naming the store's class."""
+
+    def similarity_search(self: Any, query: str, *args: Any, **kwargs: Any) -> list[Document]:
+        try:
+            hits = self.similarity_search_with_score(query, *args, **kwargs)
+        except NotImplementedError:
+            return store_class.similarity_search(self, query, *args, **kwargs)
+        return [hit[0] for hit in hits]
+
+    async def asimilarity_search(
+        self: Any, query: str, *args: Any, **kwargs: Any
+    ) -> list[Document]:
+        try:
+            hits = await self.asimilarity_search_with_score(query, *args, **kwargs)
+        except NotImplementedError:
+            return await store_class.asimilarity_search(self, query, *args, **kwargs)
+        return [hit[0] for hit in hits]
+
+    def similarity_search_with_score(self: Any, *args: Any, **kwargs: Any) -> Any:
+        hits = store_class.similarity_search_with_score(self, *args, **kwargs)
+        self._recall_recorder.hits = hits
+        return hits
+
+    async def asimilarity_search_with_score(self: Any, *args: Any, **kwargs: Any) -> Any:
+        hits = await store_class.asimilarity_search_with_score(self, *args, **kwargs)
+        self._recall_recorder.hits = hits
+        return hits
+
+    namespace: dict[str, Any] = {
+        "__slots__": ("_recall_recorder",),
+        "__module__": store_class.__module__,
+        "__qualname__": store_class.__qualname__,
+        "__del__": _leave_open,
+        "similarity_search": similarity_search,
+        "asimilarity_search": asimilarity_search,
+        "similarity_search_with_score": similarity_search_with_score,
+        "asimilarity_search_with_score": asimilarity_search_with_score,
+    }
+    for name in (
+        "similarity_search_with_score_by_vector",
+        "asimilarity_search_with_score_by_vector",
+    ):
+        if hasattr(store_class, name):
+            namespace[name] = _seeing_the_vector(getattr(store_class, name))
+    view_class: type[VectorStore] = new_class(
+        store_class.__name__, (store_class,), exec_body=lambda body: body.update(namespace)
+    )
+    return view_class
+
+
+def _leave_open(_view: Any) -> None:
+    """A view closes nothing when it goes: the store does that for what it opened."""
+
+
+def _seeing_the_vector(search: Any) -> Any:
+    """A search by vector (sync or async) that keeps the vector it was called with."""
+
+    def search_by_vector(self: Any, embedding: Any, *args: Any, **kwargs: Any) -> Any:
+        self._recall_recorder.query_vector = embedding
+        return search(self, embedding, *args, **kwargs)
+
+    return search_by_vector
+
+
+@cache
+def _default_k(store_class: type[VectorStore]) -> int | None:
+    parameter = signature(store_class.similarity_search).parameters.get("k")
+    return _whole(parameter.default) if parameter else None
+
+
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int and value > 0 else None
+
+
+def _same(cls: type, base: type, name: str) -> bool:
+    return getattr(cls, name) is getattr(base, name)
