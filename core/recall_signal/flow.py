@@ -1,9 +1,10 @@
 """The way of a query, without any I/O: one generator that every driver runs.
 
-The generator yields what it needs (:class:`Fetch`, :class:`Embed`) and is sent the answer; a
-driver only carries the requests out, synchronously or not, for one framework or another::
+The generator yields what it needs (:class:`Fetch`, :class:`Embed`,
+:class:`~recall_signal.selection.Ask`) and is sent the answer; a driver only carries the
+requests out, synchronously or not, for one framework or another::
 
-    query -> Fetch -> Candidates -> (Embed) -> assess -> Outcome
+    query -> Fetch -> Candidates -> (Embed) -> assess -> (Ask) -> Outcome
 
 What the wrapped retriever raises passes through unchanged. What our own extra steps raise is
 logged by class name and becomes a reason: the caller's page survives every failure of ours.
@@ -27,6 +28,7 @@ from recall_signal.reports import (
     metadata_entry,
     report_dict,
 )
+from recall_signal.selection import Ask, SelectionOptions, select_page
 from recall_signal.thresholds import Thresholds
 
 __all__ = [
@@ -44,6 +46,8 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
+Asked = TypeVar("Asked")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class Embed:
     texts: list[str]
 
 
-Request = Fetch | Embed
+Request = Fetch | Embed | Ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +94,22 @@ class FlowSettings(Generic[Item]):
     Attributes:
         id_of: An item's id, None where it has none.
         text_of: The text of an item as the encoder sees it.
+        read_text_of: The text of an item as a language model sees it.
         thresholds: The cuts.
         cache: Where re-embedded vectors are kept; None where no encoder was given.
         embed_limit: At most this many candidates are embedded again.
         annotate: Which items carry the report.
+        selection: How the selector is asked; None where there is none.
     """
 
     id_of: Callable[[Item], str | None]
     text_of: Callable[[Item], str]
+    read_text_of: Callable[[Item], str]
     thresholds: Thresholds | None = None
     cache: EmbeddingCache | None = None
     embed_limit: int = 50
     annotate: str = "all"
+    selection: SelectionOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +147,38 @@ def recall_flow(query: str, settings: FlowSettings[Item]) -> Flow[Item]:
     confidence = assess(pool, thresholds=settings.thresholds)
     if confidence.reason == "no_scores" and reason:
         confidence = unknown(reason, len(pool))
-    report = report_dict(confidence, NOT_CONFIGURED, source)
+    page, selection = found.page, NOT_CONFIGURED
+    if settings.selection is not None:
+        page, selection = yield from _select(query, found, pool, confidence, settings)
+    report = report_dict(confidence, selection, source)
     return Outcome(
-        items=[found.items[position] for position in found.page],
-        entries=_entries(report, found.page, pool, settings.annotate),
+        items=[found.items[position] for position in page],
+        entries=_entries(report, page, pool, settings.annotate),
         confidence=confidence,
-        selection=NOT_CONFIGURED,
+        selection=selection,
         pool=pool,
         cosine_source=source,
         report=report,
     )
+
+
+def _select(
+    query: str,
+    found: Candidates[Item],
+    pool: Pool,
+    confidence: RecallConfidence,
+    settings: FlowSettings[Item],
+) -> Generator[Request, Any, tuple[Sequence[int], SelectionReport]]:
+    """What the selector leaves of the page, as positions in the pool."""
+    assert settings.selection is not None and pool.ids is not None  # noqa: S101, PT018
+    kept, selection = yield from select_page(
+        query,
+        texts=[settings.read_text_of(found.items[position]) for position in found.page],
+        ids=[pool.ids[position] for position in found.page],
+        level=confidence.level,
+        options=settings.selection,
+    )
+    return [found.page[position] for position in kept], selection
 
 
 def _embed_again(
@@ -182,7 +212,7 @@ def _entries(
     ]
 
 
-def drive(flow: Flow[Item], perform: Callable[[Request], Any]) -> Outcome[Item]:
+def drive(flow: Generator[Asked, Any, Result], perform: Callable[[Asked], Any]) -> Result:
     """Run a flow to its end, carrying out each request synchronously."""
     try:
         request = next(flow)
@@ -194,13 +224,13 @@ def drive(flow: Flow[Item], perform: Callable[[Request], Any]) -> Outcome[Item]:
             else:
                 request = flow.send(answer)
     except StopIteration as stop:
-        outcome: Outcome[Item] = stop.value
-        return outcome
+        result: Result = stop.value
+        return result
 
 
 async def drive_async(
-    flow: Flow[Item], perform: Callable[[Request], Awaitable[Any]]
-) -> Outcome[Item]:
+    flow: Generator[Asked, Any, Result], perform: Callable[[Asked], Awaitable[Any]]
+) -> Result:
     """Run a flow to its end, awaiting each request."""
     try:
         request = next(flow)
@@ -212,5 +242,5 @@ async def drive_async(
             else:
                 request = flow.send(answer)
     except StopIteration as stop:
-        outcome: Outcome[Item] = stop.value
-        return outcome
+        result: Result = stop.value
+        return result

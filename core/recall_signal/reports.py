@@ -60,7 +60,7 @@ class SelectionReport(BaseModel):
     model: str | None = None
     kept: int | None = None
     dropped: int | None = None
-    dropped_memory_ids: tuple[str, ...] | None = None
+    dropped_memory_ids: list[str] | None = None
 
     @model_serializer(mode="wrap")
     def _without_unset(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

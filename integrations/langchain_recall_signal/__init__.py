@@ -1,7 +1,14 @@
 """The recall signal around LangChain retrievers."""
 
+from langchain_recall_signal.compressor import SelectorCompressor
 from langchain_recall_signal.response import RecallResponse
 from langchain_recall_signal.retriever import RecallRetriever
 from langchain_recall_signal.stores import StoreAdapter, register_adapter
 
-__all__ = ["RecallResponse", "RecallRetriever", "StoreAdapter", "register_adapter"]
+__all__ = [
+    "RecallResponse",
+    "RecallRetriever",
+    "SelectorCompressor",
+    "StoreAdapter",
+    "register_adapter",
+]

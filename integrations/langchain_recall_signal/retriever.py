@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -21,6 +22,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, field_vali
 
 from langchain_recall_signal.call import Call, Reader
 from langchain_recall_signal.response import RecallResponse
+from langchain_recall_signal.selector import RunnableSelector, aask, ask
 from langchain_recall_signal.tap import innermost, page_size
 from recall_signal import ConfigurationError, ScoreKind, Thresholds
 from recall_signal.embedding import EmbeddingCache
@@ -35,6 +37,8 @@ from recall_signal.flow import (
 )
 from recall_signal.reports import fresh_copy
 from recall_signal.scores import parse_score_kind
+from recall_signal.selection import Ask, SelectionOptions
+from recall_signal.selection.options import DEFAULT_TIMEOUT
 
 __all__ = ["EVENT_NAME", "RecallRetriever"]
 
@@ -66,6 +70,11 @@ class RecallRetriever(BaseRetriever):
         metadata_key: Where each document carries the reports.
         annotate: Which documents carry them: ``"all"``, the ``"first"``, or ``"none"``.
         id_key: Metadata key of a document's id; None takes ``Document.id``.
+        selector: Trims the page: a chat model, a ``BaseDecisionModel``, or any
+            :class:`~recall_signal.selection.Selector`. Only ever removes documents, and leaves
+            the page alone where it cannot surely do that.
+        selector_timeout: Seconds for the selector; None waits for as long as it takes.
+        selector_options: Everything else about the selection.
 
     Raises:
         ConfigurationError: A setting is wrong. At construction, or for ``k`` at the call.
@@ -82,9 +91,13 @@ class RecallRetriever(BaseRetriever):
     metadata_key: str = Field(default="recall", min_length=1)
     annotate: Literal["all", "first", "none"] = "all"
     id_key: str | None = None
+    selector: Any = None
+    selector_timeout: float | None = DEFAULT_TIMEOUT
+    selector_options: SelectionOptions | None = None
 
     _settings: FlowSettings[Document] = PrivateAttr()
     _reader: Reader = PrivateAttr()
+    _selector: RunnableSelector = PrivateAttr()
 
     def __init__(self, **settings: Any) -> None:
         try:
@@ -115,11 +128,23 @@ class RecallRetriever(BaseRetriever):
         self._settings = FlowSettings(
             id_of=partial(_id_of, self.id_key) if self.id_key else _own_id,
             text_of=_text_of,
+            read_text_of=_text_of,
             thresholds=self.thresholds,
             cache=EmbeddingCache() if self.embeddings else None,
             embed_limit=self.pool_size,
             annotate=self.annotate,
+            selection=self._selection(),
         )
+
+    def _selection(self) -> SelectionOptions | None:
+        """How the selector is asked, None without one."""
+        if self.selector is None:
+            return None
+        self._selector = RunnableSelector(self.selector)
+        options = self.selector_options or SelectionOptions()
+        if "selector_timeout" in self.model_fields_set:
+            options = replace(options, timeout=self.selector_timeout)
+        return options
 
     @classmethod
     def from_vectorstore(
@@ -199,6 +224,8 @@ class RecallRetriever(BaseRetriever):
         def perform(request: Request) -> Any:
             if isinstance(request, Embed):
                 return _embed(self.embeddings, request)
+            if isinstance(request, Ask):
+                return ask(self._selector, request, run_manager.get_child())
             child = run_manager.get_child()
             return call.read(call.target.invoke(query, {"callbacks": child}, **call.kwargs))
 
@@ -226,6 +253,8 @@ class RecallRetriever(BaseRetriever):
         async def perform(request: Request) -> Any:
             if isinstance(request, Embed):
                 return await _aembed(self.embeddings, request)
+            if isinstance(request, Ask):
+                return await aask(self._selector, request, run_manager.get_child())
             child = run_manager.get_child()
             return call.read(await call.target.ainvoke(query, {"callbacks": child}, **call.kwargs))
 
