@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
@@ -54,13 +54,17 @@ class Reader:
     @property
     def why_not(self) -> str:
         """The reason for an unknown level where they are not."""
-        if self.kind is not None and not self.kind.convertible:
+        if self.kind not in (None, ScoreKind.BM25) and not self.kind.convertible:
             return "score_not_convertible"
-        return "no_score_access" if self.store is None else "store_not_recognised"
+        known = self.store is None or self.taps  # then the store is fine, its scores were not seen
+        return "no_score_access" if known else "store_not_recognised"
 
     def read(self, hits: Hits) -> Reading:
         """The cosines behind these hits; a failure here becomes a reason."""
         try:
+            if self.kind is ScoreKind.BM25:
+                scores = [None if score is None else float(score) for score in hits.scores]
+                return Reading(None, scores=scores)
             if self.kind is not None:
                 return read_scores(hits, self.kind, "declared")
             assert self.adapter is not None  # noqa: S101  (see taps)
@@ -79,6 +83,7 @@ class Call:
         pool_size: Candidates to look at where one search can bring them.
         k: The page size asked for at the call or at construction.
         kwargs: What else the caller passed on.
+        method: The method that the wrapped retriever will be called by.
     """
 
     def __init__(
@@ -88,19 +93,21 @@ class Call:
         pool_size: int,
         k: int | None,
         kwargs: dict[str, Any],
+        method: Literal["invoke", "ainvoke"] = "invoke",
     ) -> None:
         if k is not None and (type(k) is not int or k < 1):
             given = k if isinstance(k, int | float) else type(k).__name__
             raise ConfigurationError(f"k must be a whole number of at least 1, got {given}")
         self.reader = reader
         self.recorder = Recorder()
-        self.k = limit = page_size(retriever, k)
+        self.k = limit = k
         self.target = retriever
-        if reader.taps:
+        if reader.taps:  # only here is the page cut from a longer list, so its size has to be known
+            self.k = page_size(retriever, k)
             self.target = tapped(retriever, self.recorder)
             limit = max(self.k, pool_size) if self.k else None
         self.kwargs = kwargs
-        if limit is not None and expects_k(retriever):
+        if limit is not None and expects_k(retriever, method):
             self.kwargs = {**kwargs, "k": limit}
 
     def read(self, returned: Any) -> Candidates[Document]:
@@ -116,12 +123,11 @@ class Call:
             size = len(documents) if self.k is None else min(self.k, len(documents))
             return Candidates(documents, range(size), reason=self.reader.why_not)
         reading = self.reader.read(hits)
-        is_keyword = self.reader.kind is ScoreKind.BM25
         return Candidates(
             items=hits.documents,
             page=page,
             cosines=reading.cosines,
-            scores=[float(score) for score in hits.scores] if is_keyword else None,
+            scores=reading.scores,
             source=reading.source,
             reason=reading.reason,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -25,14 +26,13 @@ from langchain_recall_signal.response import RecallResponse
 from langchain_recall_signal.selector import RunnableSelector, aask, ask
 from langchain_recall_signal.tap import innermost, page_size
 from recall_signal import ConfigurationError, ScoreKind, Thresholds
+from recall_signal.driver import drive, drive_async
 from recall_signal.embedding import EmbeddingCache
 from recall_signal.flow import (
     Embed,
     FlowSettings,
     Outcome,
     Request,
-    drive,
-    drive_async,
     recall_flow,
 )
 from recall_signal.reports import fresh_copy
@@ -105,6 +105,22 @@ class RecallRetriever(BaseRetriever):
         except ValidationError as error:
             raise _wrong(_in_words(error)) from None
         self._prepare()
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy, with what is worked out from the settings worked out anew."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied._prepare()
+        return copied
+
+    @field_validator("retriever", mode="before")
+    @classmethod
+    def _runnable(cls, value: Any) -> Any:
+        if isinstance(value, Runnable):
+            return value
+        raise ConfigurationError(
+            "retriever must be a Runnable that returns documents, such as store.as_retriever() "
+            f"or RunnableLambda(function), got {type(value).__name__}"
+        )
 
     @field_validator("score_kind", mode="before")
     @classmethod
@@ -219,7 +235,7 @@ class RecallRetriever(BaseRetriever):
         _seen: list[RecallResponse] | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        call = self._call(k, kwargs)
+        call = self._call(k, kwargs, "invoke")
 
         def perform(request: Request) -> Any:
             if isinstance(request, Embed):
@@ -248,7 +264,7 @@ class RecallRetriever(BaseRetriever):
         _seen: list[RecallResponse] | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        call = self._call(k, kwargs)
+        call = self._call(k, kwargs, "ainvoke")
 
         async def perform(request: Request) -> Any:
             if isinstance(request, Embed):
@@ -268,9 +284,11 @@ class RecallRetriever(BaseRetriever):
                 log.warning("the event %s was not sent: %s", EVENT_NAME, type(error).__name__)
         return response
 
-    def _call(self, k: int | None, kwargs: dict[str, Any]) -> Call:
+    def _call(
+        self, k: int | None, kwargs: dict[str, Any], method: Literal["invoke", "ainvoke"]
+    ) -> Call:
         k = self.k if k is None else k
-        return Call(self.retriever, self._reader, self.pool_size, k, kwargs)
+        return Call(self.retriever, self._reader, self.pool_size, k, kwargs, method)
 
     def _finish(
         self, outcome: Outcome[Document], seen: list[RecallResponse] | None
@@ -303,10 +321,16 @@ def _in_words(error: ValidationError) -> str:
     """Each wrong setting by name; of the values only numbers, since others may hold a secret."""
     wrong = []
     for item in error.errors(include_url=False):
-        own = item.get("ctx", {}).get("error")
-        said = str(own) if own else f"{item['loc'][0]}: {item['msg'][0].lower()}{item['msg'][1:]}"
-        given = f", got {item['input']}" if isinstance(item["input"], int | float) else ""
-        wrong.append(said + given)
+        own, name, given = item.get("ctx", {}).get("error"), item["loc"][0], item["input"]
+        if own:
+            wrong.append(str(own))
+        elif item["type"] == "extra_forbidden":
+            wrong.append(f"{name}: there is no such setting")
+        elif item["type"] == "missing":
+            wrong.append(f"{name} is required")
+        else:
+            shown = given if isinstance(given, int | float) else type(given).__name__
+            wrong.append(f"{name}: {item['msg'][0].lower()}{item['msg'][1:]}, got {shown}")
     return "; ".join(dict.fromkeys(wrong))
 
 

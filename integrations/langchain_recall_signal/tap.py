@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from inspect import signature
+from inspect import Parameter, signature
 from types import new_class
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
@@ -89,9 +89,26 @@ def tapped(retriever: Runnable[Any, Any], recorder: Recorder) -> Runnable[Any, A
     return retriever.model_copy(update={"vectorstore": _view(retriever.vectorstore, recorder)})
 
 
-def expects_k(retriever: Runnable[Any, Any]) -> bool:
-    """Whether ``k`` can be handed on: LangChain's retrievers drop what they do not know."""
-    return isinstance(innermost(retriever), BaseRetriever)
+def expects_k(retriever: Runnable[Any, Any], method: Literal["invoke", "ainvoke"]) -> bool:
+    """Whether ``k`` can be handed on to a method of this retriever.
+
+    LangChain drops it where a retriever declares no argument of its own, and raises a TypeError
+    where it declares others, or takes any in its synchronous method only.
+    """
+    inner = innermost(retriever)
+    return isinstance(inner, BaseRetriever) and _takes_k(type(inner), method)
+
+
+@cache
+def _takes_k(retriever_class: type[BaseRetriever], method: Literal["invoke", "ainvoke"]) -> bool:
+    search = "_get_relevant_documents" if method == "invoke" else "_aget_relevant_documents"
+    for function in (getattr(retriever_class, method), getattr(retriever_class, search)):
+        parameters = signature(function).parameters
+        if "k" not in parameters and not any(
+            parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values()
+        ):
+            return False
+    return True
 
 
 def _view(store: VectorStore, recorder: Recorder) -> VectorStore:

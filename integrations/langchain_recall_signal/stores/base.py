@@ -31,11 +31,19 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The cosines behind some hits, or the reason why there are none."""
+    """The cosines behind some hits, or the reason why there are none.
+
+    Attributes:
+        cosines: One per hit.
+        source: Where they came from.
+        reason: Why there are none.
+        scores: Keyword scores, one per hit, to be judged in their place.
+    """
 
     cosines: Sequence[float | None] | None
     source: CosineSource | None = None
     reason: str | None = None
+    scores: Sequence[float | None] | None = None
 
 
 class StoreAdapter:

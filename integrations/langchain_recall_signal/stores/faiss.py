@@ -26,8 +26,11 @@ _KINDS = {0: ScoreKind.INNER_PRODUCT, 1: ScoreKind.SQUARED_L2}
 _OTHER_NUMBERS = ("LSH", "Binary", "PreTransform")
 """Index types whose distance is not between the vectors themselves: bits, or a projection."""
 
-_SAMPLE_WINDOWS, _WINDOW = 8, 128
-"""Norms are looked at in eight windows of 128 vectors, spread over the whole index."""
+_SAMPLE = 1024
+"""Norms are looked at in this many vectors, spread evenly over the whole index."""
+
+_WINDOWS = 8
+"""An inverted file gives back ranges only: as many vectors, in eight ranges."""
 
 _EQUAL_NORMS = 2e-5
 """Relative spread up to which norms count as equal; the cosine is then exact to 1e-4."""
@@ -35,12 +38,26 @@ _EQUAL_NORMS = 2e-5
 
 @dataclass(slots=True)
 class _Facts:
-    """What was read from an index of one size."""
+    """What was read from an index, as long as nothing was added, removed or replaced."""
 
+    index: Any
+    ids: Any
     size: int
-    norm: float | None
-    readable: bool
+    norm: float = 0.0
+    spread: float = 0.0
+    readable: bool = False
     positions: dict[str, int] | None = None
+
+    def still_hold(self, store: Any) -> bool:
+        """Whether the store is still as it was; deleting gives it another dict of ids."""
+        same = self.index is store.index and self.ids is store.index_to_docstore_id
+        return same and self.size == store.index.ntotal
+
+    def hold_for(self, query_norm: float) -> bool:
+        """Whether the stored norms are known and equal enough for a query of this norm."""
+        if not self.norm or not query_norm:
+            return False
+        return self.spread * max(1.0, self.norm / query_norm) <= _EQUAL_NORMS
 
 
 _facts: WeakKeyDictionary[Any, _Facts] = WeakKeyDictionary()
@@ -63,9 +80,8 @@ class FaissAdapter(StoreAdapter):
             return Reading(None, reason="score_not_convertible")
         facts = _facts_of(store)
         query_norm = _query_norm(store, hits.query_vector)
-        if facts.norm and query_norm:
-            cosines = _exact(hits.scores, kind, query_norm, facts.norm)
-            return Reading(cosines, "store")
+        if facts.hold_for(query_norm):
+            return Reading(_exact(hits.scores, kind, query_norm, facts.norm), "store")
         if facts.readable and hits.query_vector is not None:
             return _from_vectors(store, facts, hits)
         return Reading(None, reason="norm_unknown")
@@ -82,31 +98,47 @@ def _exact(
     return [(squares - float(score)) / (2.0 * product) for score in scores]
 
 
-def _query_norm(store: Any, vector: Sequence[float] | None) -> float | None:
+def _query_norm(store: Any, vector: Sequence[float] | None) -> float:
+    """The length of what was searched with, 0 where it is not known or there is none."""
+    length = 0.0 if vector is None else hypot(*vector)
     if getattr(store, "_normalize_L2", False):  # the store has no public name for this setting
-        return 1.0
-    return None if vector is None else hypot(*vector)
+        return 1.0 if length or vector is None else 0.0
+    return length
 
 
 def _facts_of(store: Any) -> _Facts:
     facts = _facts.get(store)
-    if facts is None or facts.size != store.index.ntotal:
+    if facts is None or not facts.still_hold(store):
         facts = _facts[store] = _read_facts(store)
     return facts
 
 
 def _read_facts(store: Any) -> _Facts:
     index = store.index
-    size = int(index.ntotal)
-    starts = {size * window // _SAMPLE_WINDOWS for window in range(_SAMPLE_WINDOWS)}
+    facts = _Facts(index, store.index_to_docstore_id, int(index.ntotal))
+    if not facts.size:
+        return facts
     try:
-        sample = [index.reconstruct_n(at, min(_WINDOW, size - at)) for at in sorted(starts)]
+        # One by one: where an index gives nothing back, asking for a range ends the process,
+        # since FAISS throws inside of OpenMP.
+        spread = np.linspace(0, facts.size - 1, min(_SAMPLE, facts.size)).astype(int)
+        sample = np.array([index.reconstruct(int(at)) for at in spread])
+        facts.readable = True
     except Exception:
-        return _Facts(size, 1.0, readable=False)
-    norms = np.linalg.norm(np.concatenate(sample), axis=1) if size else np.ones(1)
-    mean = float(norms.mean())
-    uniform = mean > 0.0 and float(np.ptp(norms)) <= _EQUAL_NORMS * mean
-    return _Facts(size, mean if uniform else None, readable=True)
+        if not hasattr(index, "invlists"):
+            return facts
+        sample = _ranges(index, facts.size)
+    norms = np.linalg.norm(sample, axis=1)
+    facts.norm = float(norms.mean())
+    facts.spread = float(np.ptp(norms)) / facts.norm if facts.norm else 0.0
+    return facts
+
+
+def _ranges(index: Any, size: int) -> Any:
+    """Stored vectors of an inverted file, whose ranges can be had without a direct map."""
+    length = _SAMPLE // _WINDOWS
+    starts = sorted({size * window // _WINDOWS for window in range(_WINDOWS)})
+    return np.concatenate([index.reconstruct_n(at, min(length, size - at)) for at in starts])
 
 
 def _from_vectors(store: Any, facts: _Facts, hits: Hits) -> Reading:

@@ -26,6 +26,8 @@ _SEARCHES = (
     "asimilarity_search",
     "similarity_search_with_score",
     "asimilarity_search_with_score",
+    "similarity_search_with_score_by_vector",  # what FAISS's and others' own searches end in
+    "asimilarity_search_with_score_by_vector",
 )
 
 

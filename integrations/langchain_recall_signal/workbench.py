@@ -1,0 +1,49 @@
+"""LangChain behind the command line (see :mod:`recall_signal.cli.frameworks`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from langchain_recall_signal.encoders import EncoderEmbeddings
+from langchain_recall_signal.retriever import RecallRetriever
+from recall_signal.cli.frameworks import Answer, Hit, Passage
+from recall_signal.encoders import Encoder
+
+__all__ = ["LangChainWorkbench", "build"]
+
+
+@dataclass(frozen=True, slots=True)
+class LangChainWorkbench:
+    """Passages in an ``InMemoryVectorStore`` behind a :class:`RecallRetriever`."""
+
+    retriever: RecallRetriever
+
+    def recall(self, question: str) -> Answer:
+        """Search, and judge the pool."""
+        response = self.retriever.recall(question)
+        key = self.retriever.metadata_key
+        hits = [
+            Hit(
+                id=document.id or "",
+                text=document.page_content,
+                source=document.metadata["source"],
+                cosine=document.metadata[key]["cosine"],
+            )
+            for document in response.documents
+        ]
+        return Answer(response.confidence, hits)
+
+
+def build(
+    passages: Sequence[Passage], encoder: Encoder, k: int, pool_size: int
+) -> LangChainWorkbench:
+    """Embed the passages and make them searchable."""
+    store = InMemoryVectorStore(EncoderEmbeddings(encoder))
+    store.add_documents(
+        [Document(id=p.id, page_content=p.text, metadata={"source": p.source}) for p in passages]
+    )
+    return LangChainWorkbench(RecallRetriever.from_vectorstore(store, k=k, pool_size=pool_size))

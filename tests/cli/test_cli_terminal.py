@@ -1,0 +1,69 @@
+"""Texts made safe to show, and the progress bar."""
+
+from io import StringIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from recall_signal.cli.terminal import EmbeddingBar, plain, shortened, snippet
+
+ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=[]))
+
+
+@given(ANY_TEXT)
+def test_plain_leaves_nothing_to_obey(text: str) -> None:
+    safe = plain(text)
+    safe.encode()
+    assert not any(ord(c) < 32 or 127 <= ord(c) < 160 or c in "\u202e\u2066\u2028" for c in safe)
+    assert plain(safe) == safe
+
+
+def test_plain_keeps_what_is_text() -> None:
+    assert plain("Grüße, 窯 [b]bold[/b] 👩‍🚀") == "Grüße, 窯 [b]bold[/b] 👩‍🚀"
+    assert plain("\x1b[1;31mred\x1b[0m\tx") == "red x"
+
+
+@given(ANY_TEXT, st.integers(1, 40))
+def test_shortened_fits(text: str, cells: int) -> None:
+    assert cell_len(shortened(text, cells).plain) <= cells
+
+
+@given(ANY_TEXT, st.integers(2, 40), st.integers(1, 3))
+def test_snippet_fits(text: str, width: int, lines: int) -> None:
+    shown = snippet(text, Console(file=StringIO(), width=80), width, lines)
+    assert len(shown) <= lines
+    assert all(cell_len(line) <= width for line in shown)
+
+
+def test_snippet_marks_what_it_leaves_out() -> None:
+    console = Console(file=StringIO(), width=80)
+    assert snippet("one two three four five six", console, 9, 2) == ["one two", "three fo…"]
+    assert snippet("one two\nthree", console, 9, 2) == ["one two", "three"]
+    assert snippet("one", console, 9, 2) == ["one"]
+
+
+def drawn(*, terminal: bool, delay: float) -> str:
+    console = Console(
+        file=StringIO(), force_terminal=terminal, force_interactive=terminal, width=80
+    )
+    with EmbeddingBar(console, delay) as bar:
+        for done in (0, 3, 7):
+            bar(done, 7)
+        assert bar.done == 7
+        assert bar.seconds >= 0
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("terminal", "delay", "shown"), [(True, 0.0, True), (True, 60.0, False), (False, 0.0, False)]
+)
+def test_the_bar_is_for_terminals_and_for_long_work(
+    terminal: bool, delay: float, shown: bool
+) -> None:
+    output = drawn(terminal=terminal, delay=delay)
+    assert ("Embedding" in output and "7/7" in output) == shown
+    assert bool(output.strip()) == shown

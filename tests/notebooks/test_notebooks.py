@@ -1,0 +1,109 @@
+"""Every notebook runs from a clean kernel, in silence, and shows what is stored with it."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from execute import FOLDER, KERNEL, execute
+from nbformat import NotebookNode
+
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+REFRESH = "the notebook is stale: run python tests/notebooks/execute.py, then look at it"
+
+NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
+
+NOT_PORTABLE = {
+    "an absolute path": re.compile(r"(?<![\w.<:/])/(home|root|Users|tmp|var|usr|opt|work|mnt)/"),
+    "a Windows path": re.compile(r"\b[A-Za-z]:\\\\?\w"),
+    "a traceback": re.compile(r"Traceback \(most recent call last\)"),
+    "a memory address": re.compile(r"\b0x[0-9a-f]{6,}\b"),
+}
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def shown(notebook: NotebookNode) -> list[list[dict[str, Any]]]:
+    """What each code cell shows: pictures by their kind, texts without their figures.
+
+    The last digits of a cosine may differ from one processor to the next.
+    """
+    return [[_shown(output) for output in cell.outputs] for cell in code_cells(notebook)]
+
+
+def _shown(output: NotebookNode) -> dict[str, Any]:
+    contents = output.get("data", {"text": output.get("text")})
+    return {
+        kind: NUMBER.sub("#", content) if isinstance(content, str) else None
+        for kind, content in contents.items()
+        if not kind.startswith("image/")
+    } | {kind: None for kind in contents if kind.startswith("image/")}
+
+
+def texts(notebook: NotebookNode) -> list[str]:
+    """All sources and all outputs but the pictures, whose bytes may look like anything."""
+    found = [cell.source for cell in notebook.cells]
+    for cell in code_cells(notebook):
+        for output in cell.outputs:
+            data = output.get("data", {})
+            found += [str(v) for kind, v in data.items() if not kind.startswith("image/")]
+            found += [str(output[key]) for key in ("text", "traceback") if key in output]
+    return found
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def path(request: pytest.FixtureRequest) -> Path:
+    return request.param
+
+
+@pytest.fixture
+def stored(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def test_there_are_notebooks() -> None:
+    assert NOTEBOOKS
+
+
+def test_it_runs_in_silence_and_shows_what_is_stored(path: Path, stored: NotebookNode) -> None:
+    fresh = execute(path)
+    outputs = [output for cell in code_cells(fresh) for output in cell.outputs]
+    assert [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"] == []
+    assert shown(fresh) == shown(stored), REFRESH
+
+
+def test_outputs_are_stored(stored: NotebookNode) -> None:
+    cells = code_cells(stored)
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1)), REFRESH
+    assert any(cell.outputs for cell in cells), REFRESH
+
+
+def test_nothing_of_the_machine_is_stored(stored: NotebookNode) -> None:
+    for text in texts(stored):
+        found = {name for name, pattern in NOT_PORTABLE.items() if pattern.search(text)}
+        assert not found, text
+
+
+def test_metadata_is_minimal(stored: NotebookNode) -> None:
+    assert stored.metadata == {"kernelspec": KERNEL}
+    assert [cell.id for cell in stored.cells if cell.metadata] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("see /home/someone/x.py", "an absolute path"),
+        ('File "/tmp/ipykernel_1/2.py"', "an absolute path"),
+        ("C:\\Users\\someone", "a Windows path"),
+        ("Traceback (most recent call last)", "a traceback"),
+        ("<object at 0x7f0011223344>", "a memory address"),
+        ("half of it is </td></tr> and https://example.org/work/x", None),
+    ],
+)
+def test_what_counts_as_not_portable(text: str, name: str | None) -> None:
+    found = [known for known, pattern in NOT_PORTABLE.items() if pattern.search(text)]
+    assert found == ([name] if name else [])
