@@ -77,7 +77,7 @@ def assess(
             return unknown("score_out_of_range", count)
         judge = _by_background if len(ranked) > 1 else _alone
         confidence = judge(ranked, count, thresholds or DEFAULT_THRESHOLDS)
-        return calibration.apply(confidence, ranked) if calibration else confidence
+        return confidence if calibration is None else calibration.apply(confidence, ranked)
     ranked_scores, score_count = _ranked(scores)
     if ranked_scores:
         return _by_separation(ranked_scores, score_count, thresholds or DEFAULT_THRESHOLDS)

@@ -1,6 +1,7 @@
 """The errors of recall-signal, one small tree.
 
     RecallSignalError
+    |-- CalibrationError        a calibration cannot be made, read or used: the message says why
     |-- ConfigurationError      a setting is wrong: change the call that names it
     |-- InvalidInputError       scores, vectors or pools that are not what they must be
     |-- InvalidResultError      the wrapped retriever returned something that is not a page
@@ -13,6 +14,7 @@ text, document text or secrets; of a value that may hold one, only the type is n
 from __future__ import annotations
 
 __all__ = [
+    "CalibrationError",
     "ConfigurationError",
     "InvalidInputError",
     "InvalidResultError",
@@ -23,6 +25,10 @@ __all__ = [
 
 class RecallSignalError(Exception):
     """Base of every error that recall-signal raises on its own account."""
+
+
+class CalibrationError(RecallSignalError, ValueError):
+    """A calibration cannot be fitted, loaded, or used with this encoder."""
 
 
 class ConfigurationError(RecallSignalError, ValueError):

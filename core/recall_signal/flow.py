@@ -13,12 +13,13 @@ logged by class name and becomes a reason: the caller's page survives every fail
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from recall_signal.assess import assess
 from recall_signal.confidence import RecallConfidence, unknown
+from recall_signal.driver import drive, drive_async  # noqa: F401  (moving)
 from recall_signal.embedding import EmbeddingCache, VectorMismatch, as_vectors, cosines_of
 from recall_signal.pool import Pool
 from recall_signal.reports import (
@@ -38,16 +39,12 @@ __all__ = [
     "Flow",
     "FlowSettings",
     "Outcome",
-    "drive",
-    "drive_async",
     "recall_flow",
 ]
 
 log = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
-Asked = TypeVar("Asked")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,37 +207,3 @@ def _entries(
         metadata_entry(report, rank, pool.cosines[position]) if rank < carriers else None
         for rank, position in enumerate(page)
     ]
-
-
-def drive(flow: Generator[Asked, Any, Result], perform: Callable[[Asked], Any]) -> Result:
-    """Run a flow to its end, carrying out each request synchronously."""
-    try:
-        request = next(flow)
-        while True:
-            try:
-                answer = perform(request)
-            except Exception as error:
-                request = flow.throw(error)
-            else:
-                request = flow.send(answer)
-    except StopIteration as stop:
-        result: Result = stop.value
-        return result
-
-
-async def drive_async(
-    flow: Generator[Asked, Any, Result], perform: Callable[[Asked], Awaitable[Any]]
-) -> Result:
-    """Run a flow to its end, awaiting each request."""
-    try:
-        request = next(flow)
-        while True:
-            try:
-                answer = await perform(request)
-            except Exception as error:
-                request = flow.throw(error)
-            else:
-                request = flow.send(answer)
-    except StopIteration as stop:
-        result: Result = stop.value
-        return result

@@ -1,0 +1,86 @@
+"""From anchors to one scale: where the cut lies, and how long a step is.
+
+A raw top cosine ranks queries well, but its scale belongs to the encoder and the corpus. Three
+kinds of anchor show that scale without labels: the tops of general questions (probes), the tops
+of pieces of stored texts whose own document is left out (pseudo-queries), and the tops of past
+queries. Every formula is a weighted mean of quantiles, so mapping all cosines of a system to
+``a + b * cosine`` with b > 0 maps the scale likewise and leaves every level as it is.
+
+The weights and quantiles were chosen on the dev splits of the detection benchmark, and the
+slopes fitted there; docs/detection.md has the table and the method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["Scale", "null_scale", "past_scale", "quantile", "stream_scale"]
+
+PROBE_TAIL = 0.95
+"""Quantile of the probe tops: the general question that comes closest to the corpus."""
+
+PSEUDO_FLOOR, PSEUDO_WEIGHT = 0.25, 0.25
+"""Quantile of the pseudo-query tops, and their weight in the cut beside the probes' tail."""
+
+PAST_MIDDLE, PAST_WEIGHT = 0.5, 0.2
+"""Quantile of the past queries' tops, and their weight beside the null cut. A small weight
+keeps the cut where it is when nearly all or hardly any past queries were answerable."""
+
+STREAM_LOW, STREAM_HIGH, STREAM_SHARE = 0.05, 0.75, 0.5
+"""Quantiles of a stream of real queries, and where the cut lies between them."""
+
+NULL_SLOPE = 2.1
+STREAM_SLOPE = 2.1
+"""Logits per step of the scale, of a logistic line through the cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A linear scale on the top cosine.
+
+    Attributes:
+        cut: The top cosine at which relevant and irrelevant are equally likely.
+        step: A length on the cosine axis, above 0: from an ordinary general question to the cut.
+    """
+
+    cut: float
+    step: float
+
+    def of(self, top: float) -> float:
+        """The statistic of a query: how many steps its top cosine lies above the cut."""
+        return (top - self.cut) / self.step
+
+
+def null_scale(probes: Sequence[float], pseudo: Sequence[float]) -> Scale:
+    """The scale from probe tops and pseudo-query tops; without pseudo-queries, probes alone."""
+    cut = quantile(probes, PROBE_TAIL)
+    if pseudo:
+        cut = _between(cut, quantile(pseudo, PSEUDO_FLOOR), PSEUDO_WEIGHT)
+    return Scale(cut, cut - quantile(probes, 0.5))
+
+
+def past_scale(null: Scale, past: Sequence[float]) -> Scale:
+    """The null scale, moved towards the middle of real queries."""
+    cut = _between(null.cut, quantile(past, PAST_MIDDLE), PAST_WEIGHT)
+    return Scale(cut, null.step + cut - null.cut)
+
+
+def stream_scale(tops: Sequence[float]) -> Scale:
+    """The scale from a stream of real queries alone."""
+    low, high = quantile(tops, STREAM_LOW), quantile(tops, STREAM_HIGH)
+    cut = _between(low, high, STREAM_SHARE)
+    return Scale(cut, cut - low)
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The quantile by linear interpolation between order statistics (Hyndman and Fan, type 7)."""
+    ranked = sorted(values)
+    place = share * (len(ranked) - 1)
+    below = int(place)
+    above = min(below + 1, len(ranked) - 1)
+    return _between(ranked[below], ranked[above], place - below)
+
+
+def _between(a: float, b: float, weight: float) -> float:
+    return a + weight * (b - a)

@@ -1,0 +1,49 @@
+"""Running a generator that asks for what it needs: once synchronously, once not.
+
+Everything in recall-signal that involves somebody else's I/O is written as such a generator, so
+that there is one flow and a driver for each way of carrying its requests out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, TypeVar
+
+__all__ = ["drive", "drive_async"]
+
+Asked = TypeVar("Asked")
+Result = TypeVar("Result")
+
+
+def drive(flow: Generator[Asked, Any, Result], perform: Callable[[Asked], Any]) -> Result:
+    """Run a flow to its end, carrying out each request synchronously."""
+    try:
+        request = next(flow)
+        while True:
+            try:
+                answer = perform(request)
+            except Exception as error:
+                request = flow.throw(error)
+            else:
+                request = flow.send(answer)
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
+
+
+async def drive_async(
+    flow: Generator[Asked, Any, Result], perform: Callable[[Asked], Awaitable[Any]]
+) -> Result:
+    """Run a flow to its end, awaiting each request."""
+    try:
+        request = next(flow)
+        while True:
+            try:
+                answer = await perform(request)
+            except Exception as error:
+                request = flow.throw(error)
+            else:
+                request = flow.send(answer)
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
