@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from langchain_recall_signal.selector import RunnableSelector, aask, ask
 from recall_signal.confidence import LEVELS, Level
-from recall_signal.flow XX
+from recall_signal.driver import drive, drive_async
 from recall_signal.reports import fresh_copy
 from recall_signal.selection import Ask, SelectionOptions, select_page
 
