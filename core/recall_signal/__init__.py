@@ -3,8 +3,10 @@
 from recall_signal.advice import ADVICE_TEXTS, Advice, advice
 from recall_signal.assess import Calibrator, assess
 from recall_signal.batch import Assessments, assess_many
+from recall_signal.calibration import Baseline, Calibration
 from recall_signal.confidence import REASONS, Basis, Level, RecallConfidence
 from recall_signal.errors import (
+    CalibrationError,
     ConfigurationError,
     InvalidInputError,
     InvalidResultError,
@@ -22,7 +24,10 @@ __all__ = [
     "REASONS",
     "Advice",
     "Assessments",
+    "Baseline",
     "Basis",
+    "Calibration",
+    "CalibrationError",
     "Calibrator",
     "ConfigurationError",
     "CosineSource",

@@ -34,8 +34,8 @@ class EmbeddingCache:
         self._vectors: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
         self._lock = Lock()
 
-    def __deepcopy__(self, memo: Any) -> EmbeddingCache:
-        return EmbeddingCache(self._size)
+    def __reduce__(self) -> tuple[type[EmbeddingCache], tuple[int]]:
+        return type(self), (self._size,)  # a copy starts empty: a lock cannot be copied
 
     def lookup(self, texts: Sequence[str]) -> list[NDArray[np.float32] | None]:
         """The vector of each text, None where it is not here."""

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from recall_signal.assess import assess
+from recall_signal.assess import Calibrator, assess
 from recall_signal.confidence import RecallConfidence, unknown
 from recall_signal.driver import drive, drive_async  # noqa: F401  (moving)
 from recall_signal.embedding import EmbeddingCache, VectorMismatch, as_vectors, cosines_of
@@ -93,6 +93,7 @@ class FlowSettings(Generic[Item]):
         text_of: The text of an item as the encoder sees it.
         read_text_of: The text of an item as a language model sees it.
         thresholds: The cuts.
+        calibration: Gives the level where cosines are usable, a ``Calibration`` or a ``Baseline``.
         cache: Where re-embedded vectors are kept; None where no encoder was given.
         embed_limit: At most this many candidates are embedded again.
         annotate: Which items carry the report.
@@ -103,6 +104,7 @@ class FlowSettings(Generic[Item]):
     text_of: Callable[[Item], str]
     read_text_of: Callable[[Item], str]
     thresholds: Thresholds | None = None
+    calibration: Calibrator | None = None
     cache: EmbeddingCache | None = None
     embed_limit: int = 50
     annotate: str = "all"
@@ -139,11 +141,14 @@ def recall_flow(query: str, settings: FlowSettings[Item]) -> Flow[Item]:
     pool = Pool(
         cosines=[*cosines, *[None] * (len(found.items) - len(cosines))],
         ids=[settings.id_of(item) for item in found.items],
+        texts=[settings.text_of(item) for item in found.items],
         scores=found.scores,
     )
-    confidence = assess(pool, thresholds=settings.thresholds)
+    confidence = _judge(pool, settings)
     if confidence.reason == "no_scores" and reason:
         confidence = unknown(reason, len(pool))
+    if confidence.reason == "score_out_of_range":  # then none of these values is a cosine
+        pool, source = replace(pool, cosines=[None] * len(pool)), None
     page, selection = found.page, NOT_CONFIGURED
     if settings.selection is not None:
         page, selection = yield from _select(query, found, pool, confidence, settings)
@@ -157,6 +162,17 @@ def recall_flow(query: str, settings: FlowSettings[Item]) -> Flow[Item]:
         cosine_source=source,
         report=report,
     )
+
+
+def _judge(pool: Pool, settings: FlowSettings[Any]) -> RecallConfidence:
+    """The signal; a calibration that fails leaves the uncalibrated one."""
+    try:
+        return assess(pool, thresholds=settings.thresholds, calibration=settings.calibration)
+    except Exception as error:
+        if settings.calibration is None:
+            raise
+        log.warning("the calibration failed: %s", type(error).__name__)
+        return assess(pool, thresholds=settings.thresholds)
 
 
 def _select(

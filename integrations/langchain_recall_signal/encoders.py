@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from langchain_core.embeddings import Embeddings
 
 from recall_signal.encoders import DemoEncoder, Encoder
+from recall_signal.flow import Embed
 
-__all__ = ["DemoEmbeddings", "EncoderEmbeddings"]
+__all__ = ["DemoEmbeddings", "EncoderEmbeddings", "aembed", "embed", "encoder_name"]
 
 
 class EncoderEmbeddings(Embeddings):
@@ -38,3 +41,26 @@ class DemoEmbeddings(EncoderEmbeddings):
 
     def __init__(self) -> None:
         super().__init__(DemoEncoder())
+
+
+def embed(encoder: Any, request: Embed) -> tuple[Any, Any]:
+    """The vectors that the flow asked for."""
+    vectors = encoder.embed_documents(request.texts) if request.texts else []
+    return encoder.embed_query(request.query), vectors
+
+
+async def aembed(encoder: Any, request: Embed) -> tuple[Any, Any]:
+    """:func:`embed`, asynchronously."""
+    vectors = await encoder.aembed_documents(request.texts) if request.texts else []
+    return await encoder.aembed_query(request.query), vectors
+
+
+def encoder_name(encoder: Any) -> str | None:
+    """The name of the model behind an encoder, as it calls itself; None without an encoder."""
+    if encoder is None:
+        return None
+    for attribute in ("name", "model", "model_name", "model_id"):
+        name = getattr(encoder, attribute, None)
+        if isinstance(name, str) and name:
+            return name
+    return type(encoder).__name__

@@ -22,10 +22,21 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
 from langchain_recall_signal.call import Call, Reader
+from langchain_recall_signal.encoders import aembed, embed, encoder_name
+from langchain_recall_signal.errors import in_words, wrong
 from langchain_recall_signal.response import RecallResponse
 from langchain_recall_signal.selector import RunnableSelector, aask, ask
 from langchain_recall_signal.tap import innermost, page_size
-from recall_signal import ConfigurationError, ScoreKind, Thresholds
+from recall_signal import (
+    Baseline,
+    Calibration,
+    Calibrator,
+    ConfigurationError,
+    Pool,
+    ScoreKind,
+    Thresholds,
+)
+from recall_signal.calibration.baseline import Listening
 from recall_signal.driver import drive, drive_async
 from recall_signal.embedding import EmbeddingCache
 from recall_signal.flow import (
@@ -75,6 +86,10 @@ class RecallRetriever(BaseRetriever):
             the page alone where it cannot surely do that.
         selector_timeout: Seconds for the selector; None waits for as long as it takes.
         selector_options: Everything else about the selection.
+        calibration: The scale of this retriever, learnt once (see :meth:`calibrate`); the level
+            then follows a probability.
+        baseline: The same from the stream of queries, without a set-up. With both, the
+            calibration decides and the baseline goes on listening.
 
     Raises:
         ConfigurationError: A setting is wrong. At construction, or for ``k`` at the call.
@@ -94,6 +109,8 @@ class RecallRetriever(BaseRetriever):
     selector: Any = None
     selector_timeout: float | None = DEFAULT_TIMEOUT
     selector_options: SelectionOptions | None = None
+    calibration: Calibration | None = None
+    baseline: Baseline | None = None
 
     _settings: FlowSettings[Document] = PrivateAttr()
     _reader: Reader = PrivateAttr()
@@ -103,7 +120,7 @@ class RecallRetriever(BaseRetriever):
         try:
             super().__init__(**settings)
         except ValidationError as error:
-            raise _wrong(_in_words(error)) from None
+            raise wrong(in_words(error)) from None
         self._prepare()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -130,27 +147,37 @@ class RecallRetriever(BaseRetriever):
     def _prepare(self) -> None:
         """Check the settings against each other, once, and make what every call shares."""
         if self.metadata_key in RESERVED_KEYS:
-            raise _wrong(f"metadata_key {self.metadata_key!r} has a meaning of its own to others")
+            raise wrong(f"metadata_key {self.metadata_key!r} has a meaning of its own to others")
         known_k = page_size(self.retriever, self.k)
         if "pool_size" in self.model_fields_set and known_k and self.pool_size < known_k:
-            raise _wrong(f"pool_size={self.pool_size} is below the page's k={known_k}")
+            raise wrong(f"pool_size={self.pool_size} is below the page's k={known_k}")
         kind = self.score_kind if isinstance(self.score_kind, ScoreKind) else None
         self._reader = Reader(self.retriever, kind)
         if kind and kind.convertible and not self._reader.taps and not self.embeddings:
-            raise _wrong(
+            raise wrong(
                 f"score_kind={str(kind)!r} needs scores, and {type(self.retriever).__name__} "
                 "gives documents without any; pass embeddings= to compute the cosines"
             )
+        if self.calibration is not None:
+            self.calibration.require_encoder(self._encoder_name())
         self._settings = FlowSettings(
             id_of=partial(_id_of, self.id_key) if self.id_key else _own_id,
             text_of=_text_of,
             read_text_of=_text_of,
             thresholds=self.thresholds,
+            calibration=self.calibration if self.baseline is None else self._listening(),
             cache=EmbeddingCache() if self.embeddings else None,
             embed_limit=self.pool_size,
             annotate=self.annotate,
             selection=self._selection(),
         )
+
+    def _listening(self) -> Calibrator:
+        """The baseline, or the calibration with the baseline beside it."""
+        assert self.baseline is not None  # noqa: S101  (the caller looked)
+        if self.calibration is None:
+            return self.baseline
+        return Listening(self.calibration, self.baseline)
 
     def _selection(self) -> SelectionOptions | None:
         """How the selector is asked, None without one."""
@@ -166,7 +193,7 @@ class RecallRetriever(BaseRetriever):
     def from_vectorstore(
         cls,
         store: VectorStore,
-        k: int = 5,
+        k: int | None = None,
         *,
         search_type: str = "similarity",
         search_kwargs: dict[str, Any] | None = None,
@@ -176,15 +203,58 @@ class RecallRetriever(BaseRetriever):
 
         Args:
             store: Any LangChain vector store.
-            k: Page size.
+            k: Page size; by default the one in ``search_kwargs``, or 5.
             search_type: As in ``as_retriever``.
             search_kwargs: As in ``as_retriever`` (a filter, a score threshold).
             **settings: Further fields of this class.
         """
+        search_kwargs = dict(search_kwargs or {})
+        k = search_kwargs.get("k", 5) if k is None else k
         retriever = store.as_retriever(
-            search_type=search_type, search_kwargs={**(search_kwargs or {}), "k": k}
+            search_type=search_type, search_kwargs={**search_kwargs, "k": k}
         )
         return cls(retriever=retriever, k=k, **settings)
+
+    def calibrate(self, **given: Any) -> Calibration:
+        """Learn the scale of this retriever through its own search, in about 180 searches.
+
+        Args:
+            **given: As in :meth:`recall_signal.Calibration.fit`; all of it is optional.
+
+        Raises:
+            CalibrationError: The retriever gives no cosines, or too few labels for a bound.
+        """
+        bare = self._bare()
+        return Calibration.fit(lambda query: bare.recall(query).pool, **self._named(given))
+
+    async def acalibrate(self, **given: Any) -> Calibration:
+        """:meth:`calibrate`, asynchronously."""
+        bare = self._bare()
+
+        async def search(query: str) -> Pool:
+            return (await bare.arecall(query)).pool
+
+        return await Calibration.afit(search, **self._named(given))
+
+    def with_calibration(self, calibration: Calibration | None) -> Self:
+        """This retriever with that calibration.
+
+        Raises:
+            CalibrationError: It was fitted with another encoder.
+        """
+        return self.model_copy(update={"calibration": calibration})
+
+    def _bare(self) -> Self:
+        """This retriever as a calibration has to see it: the search and its cosines alone."""
+        extras = ("calibration", "baseline", "selector")
+        return self.model_copy(update={**dict.fromkeys(extras), "annotate": "none"})
+
+    def _named(self, given: dict[str, Any]) -> dict[str, Any]:
+        return {"encoder": self._encoder_name(), **given}
+
+    def _encoder_name(self) -> str | None:
+        store = self._reader.store
+        return encoder_name(self.embeddings or getattr(store, "embeddings", None))
 
     def recall(
         self, query: str, config: RunnableConfig | None = None, **kwargs: Any
@@ -239,7 +309,7 @@ class RecallRetriever(BaseRetriever):
 
         def perform(request: Request) -> Any:
             if isinstance(request, Embed):
-                return _embed(self.embeddings, request)
+                return embed(self.embeddings, request)
             if isinstance(request, Ask):
                 return ask(self._selector, request, run_manager.get_child())
             child = run_manager.get_child()
@@ -268,7 +338,7 @@ class RecallRetriever(BaseRetriever):
 
         async def perform(request: Request) -> Any:
             if isinstance(request, Embed):
-                return await _aembed(self.embeddings, request)
+                return await aembed(self.embeddings, request)
             if isinstance(request, Ask):
                 return await aask(self._selector, request, run_manager.get_child())
             child = run_manager.get_child()
@@ -311,37 +381,6 @@ class RecallRetriever(BaseRetriever):
                 )
             )
         return documents
-
-
-def _wrong(message: str) -> ConfigurationError:
-    return ConfigurationError(f"RecallRetriever: {message}")
-
-
-def _in_words(error: ValidationError) -> str:
-    """Each wrong setting by name; of the values only numbers, since others may hold a secret."""
-    wrong = []
-    for item in error.errors(include_url=False):
-        own, name, given = item.get("ctx", {}).get("error"), item["loc"][0], item["input"]
-        if own:
-            wrong.append(str(own))
-        elif item["type"] == "extra_forbidden":
-            wrong.append(f"{name}: there is no such setting")
-        elif item["type"] == "missing":
-            wrong.append(f"{name} is required")
-        else:
-            shown = given if isinstance(given, int | float) else type(given).__name__
-            wrong.append(f"{name}: {item['msg'][0].lower()}{item['msg'][1:]}, got {shown}")
-    return "; ".join(dict.fromkeys(wrong))
-
-
-def _embed(encoder: Any, request: Embed) -> tuple[Any, Any]:
-    vectors = encoder.embed_documents(request.texts) if request.texts else []
-    return encoder.embed_query(request.query), vectors
-
-
-async def _aembed(encoder: Any, request: Embed) -> tuple[Any, Any]:
-    vectors = await encoder.aembed_documents(request.texts) if request.texts else []
-    return await encoder.aembed_query(request.query), vectors
 
 
 def _text_of(document: Document) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
@@ -12,6 +13,7 @@ from recall_signal.calibration.labels import sigmoid
 from recall_signal.calibration.model import (
     DEFAULT_CUTS,
     VERSION,
+    Calibration,
     check_prior,
     level_of,
     shift_prior,
@@ -21,7 +23,7 @@ from recall_signal.calibration.scale import STREAM_SLOPE, Scale, stream_scale
 from recall_signal.confidence import RecallConfidence
 from recall_signal.errors import CalibrationError, ConfigurationError
 
-__all__ = ["Baseline"]
+__all__ = ["Baseline", "Listening"]
 
 NEEDED = 30
 """Queries from which a probability is given."""
@@ -125,3 +127,16 @@ class Baseline:
             self._scale = (self._seen, scale)
         scale = self._scale[1]
         return scale if scale.step > 0.0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A calibration that decides, and a baseline that remembers what it sees."""
+
+    calibration: Calibration
+    baseline: Baseline
+
+    def apply(self, confidence: RecallConfidence, cosines: Sequence[float]) -> RecallConfidence:
+        """What the calibration says."""
+        self.baseline.observe(cosines[0])
+        return self.calibration.apply(confidence, cosines)

@@ -1,0 +1,221 @@
+"""Whatever is wrapped: same items, same order, nothing of the store changed, nothing shared."""
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import faiss
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_community.vectorstores.utils import DistanceStrategy
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
+from langchain_core.vectorstores import VectorStore
+from langchain_fakes import (
+    QUERY,
+    contents,
+    encoder_for,
+    faiss_store,
+    in_memory,
+    plain,
+    simple_store,
+    spoil,
+)
+
+from langchain_recall_signal import RecallRetriever
+
+FEW = settings(max_examples=60, deadline=None)
+ANNOTATE = st.sampled_from(["all", "first", "none"])
+THRESHOLDS = st.floats(-1.0, 2.0) | st.integers(0, 9)
+
+
+@dataclass
+class World:
+    store: VectorStore
+    k: int
+    pool_size: int
+
+
+@st.composite
+def worlds(draw: st.DrawFn, kinds: tuple[str, ...] = ("memory", "l2", "ip")) -> World:
+    """A store of 0 to 60 documents, many of them with the very same vector.
+
+    Not in an index by inner product, where FAISS orders equal scores in another way for every k
+    (see test_equal_scores_of_an_inner_product_index).
+    """
+    kind = draw(st.sampled_from(kinds))
+    random = np.random.default_rng(draw(st.integers(0, 2**16)))
+    count = draw(st.integers(0, 60))
+    vectors = random.standard_normal((60 if kind == "ip" else draw(st.integers(1, 20)), 4))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    copies = np.arange(count) if kind == "ip" else random.integers(0, len(vectors), count)
+    encoder = encoder_for(vectors[copies], random.standard_normal(4))
+    if kind == "memory":
+        store: VectorStore = in_memory(encoder, count)
+    elif kind == "l2":
+        store = faiss_store(encoder, count)
+    else:
+        inner_product = DistanceStrategy.MAX_INNER_PRODUCT
+        index = faiss.IndexFlatIP(4)
+        store = faiss_store(encoder, count, index, distance_strategy=inner_product)
+    k = draw(st.integers(1, 60))
+    return World(store, k, max(k, draw(st.integers(1, 70))))
+
+
+def check(world: World, annotate: Any, search_type: str, search_kwargs: dict[str, Any]) -> None:
+    before = contents(world.store)
+    bare = world.store.as_retriever(
+        search_type=search_type, search_kwargs={"k": world.k, **search_kwargs}
+    )
+    wrapped = RecallRetriever(retriever=bare, pool_size=world.pool_size, annotate=annotate)
+    with warnings.catch_warnings():
+        # LangChain's own, for relevances outside of [0, 1], which FAISS gives all the time.
+        warnings.filterwarnings("ignore", "Relevance scores must be between")
+        expected = bare.invoke(QUERY)
+        page = wrapped.invoke(QUERY)
+    assert plain(page) == plain(expected)
+    carriers = {"all": len(page), "first": min(1, len(page)), "none": 0}[annotate]
+    assert ["recall" in d.metadata for d in page] == [n < carriers for n in range(len(page))]
+    spoil([document.metadata for document in page])
+    assert contents(world.store) == before
+
+
+@given(worlds(), ANNOTATE)
+@FEW
+def test_similarity(world: World, annotate: Any) -> None:
+    check(world, annotate, "similarity", {})
+
+
+@given(worlds(("l2", "ip")), ANNOTATE, THRESHOLDS)
+@FEW
+def test_score_threshold(world: World, annotate: Any, threshold: float | int) -> None:
+    if isinstance(threshold, int):  # the relevance of one of the hits: cuts within the page
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            hits = world.store.similarity_search_with_relevance_scores(QUERY, k=world.k)
+        threshold = float(hits[threshold % len(hits)][1]) if hits else 0.5
+    check(world, annotate, "similarity_score_threshold", {"score_threshold": threshold})
+
+
+@given(worlds(), ANNOTATE, st.floats(0.0, 1.0))
+@FEW
+def test_mmr(world: World, annotate: Any, diversity: float) -> None:
+    check(world, annotate, "mmr", {"lambda_mult": diversity, "fetch_k": 30})
+
+
+@pytest.mark.parametrize("kind", ["memory", "l2"])
+@pytest.mark.parametrize("search_type", ["similarity", "mmr"])
+@given(data=st.data())
+@settings(max_examples=15, deadline=None)
+async def test_async_returns_the_same(kind: str, search_type: str, data: st.DataObject) -> None:
+    world = data.draw(worlds((kind,)))
+    bare = world.store.as_retriever(search_type=search_type, search_kwargs={"k": world.k})
+    wrapped = RecallRetriever(retriever=bare, pool_size=world.pool_size)
+    assert await wrapped.ainvoke(QUERY) == wrapped.invoke(QUERY)
+    assert plain(await wrapped.ainvoke(QUERY)) == plain(await bare.ainvoke(QUERY))
+
+
+def test_equal_scores_of_an_inner_product_index() -> None:
+    """FAISS orders them in another way for every k: the page is the bare one up to such ties,
+    and exactly the bare one where only k candidates are looked at."""
+    vectors = np.eye(4)[[0, 1, 0, 1, 0, 1, 0, 2]]
+    store = faiss_store(encoder_for(vectors, [0.9, 0.4, 0.1, 0.0]), 8, faiss.IndexFlatIP(4))
+    bare = store.as_retriever(search_kwargs={"k": 2})
+    expected = bare.invoke(QUERY)
+    exact = RecallRetriever(retriever=bare, pool_size=2).invoke(QUERY)
+    assert plain(exact) == plain(expected)
+    page = RecallRetriever(retriever=bare).invoke(QUERY)
+    assert [vectors[d.metadata["n"]].tolist() for d in page] == [
+        vectors[d.metadata["n"]].tolist() for d in expected
+    ]
+
+
+def test_the_inner_product_index_is_really_inverted_here() -> None:
+    """The threshold test above covers the trap: the best hit has the lowest relevance."""
+    vectors = np.array([[1.0, 0.0, 0.0, 0.0], [0.6, 0.8, 0.0, 0.0]])
+    settings_ = {"distance_strategy": DistanceStrategy.MAX_INNER_PRODUCT}
+    store = faiss_store(encoder_for(vectors, vectors[0]), 2, faiss.IndexFlatIP(4), **settings_)
+    best, worst = store.similarity_search_with_relevance_scores(QUERY, k=2)
+    assert best[1] < worst[1]
+    wrapped = RecallRetriever.from_vectorstore(
+        store,
+        2,
+        search_type="similarity_score_threshold",
+        search_kwargs={"score_threshold": 0.3},
+    )
+    assert [d.page_content for d in wrapped.invoke(QUERY)] == ["t1"]
+    assert wrapped.recall(QUERY).confidence.top_score == 1.0
+
+
+@pytest.mark.parametrize("annotate", ["all", "first", "none"])
+def test_two_calls_share_nothing(annotate: Any) -> None:
+    wrapped = RecallRetriever(retriever=simple_store().as_retriever(), annotate=annotate)
+    first = wrapped.recall(QUERY)
+    documents, report = deepcopy(first.documents), first.to_dict()
+    for document in first.documents:
+        spoil(document.metadata)
+        document.page_content = "spoiled"
+    first.documents.clear()
+    second = wrapped.recall(QUERY)
+    assert second.documents == documents
+    assert second.to_dict() == report
+
+
+def test_documents_of_one_page_share_nothing() -> None:
+    page = RecallRetriever(retriever=simple_store().as_retriever()).invoke(QUERY)
+    rest = deepcopy(page[1:])
+    spoil(page[0].metadata)
+    assert page[1:] == rest
+
+
+def test_the_same_document_twice_on_a_page_becomes_two() -> None:
+    document = Document(page_content="one", metadata={"tags": [1]})
+    wrapped = RecallRetriever(retriever=RunnableLambda(lambda query: [document, document]))
+    one, other = wrapped.invoke(QUERY)
+    assert one is not other
+    assert (one.metadata["recall"]["rank"], other.metadata["recall"]["rank"]) == (0, 1)
+    assert document.metadata == {"tags": [1]}
+
+
+def test_a_subclass_of_document_survives() -> None:
+    class Page(Document):
+        number: int = 0
+
+    original = Page(id="p", page_content="text", number=7)
+    (copy,) = RecallRetriever(retriever=RunnableLambda(lambda query: [original])).invoke(QUERY)
+    assert isinstance(copy, Page)
+    assert copy is not original
+    assert (copy.id, copy.number) == ("p", 7)
+
+
+def test_an_entry_that_is_already_there_is_replaced_in_the_copy() -> None:
+    original = Document(page_content="text", metadata={"recall": "theirs"})
+    inner = RunnableLambda(lambda query: [original])
+    (copy,) = RecallRetriever(retriever=inner).invoke(QUERY)
+    assert copy.metadata["recall"]["v"] == 1
+    assert original.metadata == {"recall": "theirs"}
+    (kept,) = RecallRetriever(retriever=inner, annotate="none").invoke(QUERY)
+    assert kept.metadata == {"recall": "theirs"}
+
+
+@pytest.mark.parametrize("kind", ["memory", "l2"])
+def test_eight_threads_at_once(kind: str) -> None:
+    random = np.random.default_rng(1)
+    vectors = random.standard_normal((40, 8)) * random.uniform(1, 3, (40, 1))
+    encoder = encoder_for(vectors, vectors[0])
+    queries = [f"query {n}" for n in range(64)]
+    encoder.vectors |= {query: random.standard_normal(8) for query in queries}
+    store = in_memory(encoder, 40) if kind == "memory" else faiss_store(encoder, 40)
+    before = contents(store)
+    wrapped = RecallRetriever.from_vectorstore(store, k=5, pool_size=20)
+    with ThreadPoolExecutor(8) as threads:
+        responses = list(threads.map(wrapped.recall, queries * 3))
+    for query, response in zip(queries * 3, responses, strict=True):
+        alone = wrapped.recall(query)
+        assert response.documents == alone.documents
+        assert response.pool.cosines == alone.pool.cosines
+    assert contents(store) == before

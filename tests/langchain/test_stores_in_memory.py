@@ -1,0 +1,88 @@
+"""``InMemoryVectorStore``: the score is the cosine."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from langchain_fakes import (
+    DIMENSION,
+    QUERY,
+    cosine,
+    documents,
+    encoder_for,
+    entry,
+    in_memory,
+    simple_store,
+)
+
+from langchain_recall_signal import RecallRetriever
+
+random = np.random.default_rng(5)
+VECTORS = random.standard_normal((30, DIMENSION)) * random.uniform(0.2, 4.0, (30, 1))
+ASKED = 2.5 * random.standard_normal(DIMENSION)
+
+
+def wrapped(count: int = 30, **settings: Any) -> RecallRetriever:
+    return RecallRetriever.from_vectorstore(
+        in_memory(encoder_for(VECTORS, ASKED), count), **settings
+    )
+
+
+def test_cosines_are_numpys_for_any_norm() -> None:
+    response = wrapped(k=5).recall(QUERY)
+    exact = sorted((cosine(ASKED, vector) for vector in VECTORS), reverse=True)
+    np.testing.assert_allclose(np.array(response.pool.cosines, dtype=float), exact, atol=1e-9)
+    assert response.cosine_source == "store"
+    for document in response.documents:
+        reported = entry(document)["cosine"]
+        assert reported == pytest.approx(cosine(ASKED, VECTORS[document.metadata["n"]]), abs=1e-6)
+
+
+@pytest.mark.parametrize(("k", "pool_size", "stored", "pool"), [(3, 10, 30, 10), (5, 50, 4, 4)])
+def test_the_pool_is_looked_at_and_the_page_is_returned(
+    k: int, pool_size: int, stored: int, pool: int
+) -> None:
+    response = wrapped(stored, k=k, pool_size=pool_size).recall(QUERY)
+    assert response.confidence.result_count == len(response.pool) == pool
+    assert len(response.documents) == min(k, stored)
+    ids = response.pool.ids
+    assert ids is not None
+    assert ids[: len(response.documents)] == [d.id for d in response.documents]
+
+
+def test_added_and_deleted_documents_are_seen_at_once() -> None:
+    store = in_memory(encoder_for(VECTORS, ASKED), 10)
+    retriever = RecallRetriever.from_vectorstore(store, k=20)
+    store.add_documents(documents(5, start=10))
+    assert len(retriever.recall(QUERY).pool) == 15
+    store.delete(["id3"])
+    assert len(retriever.recall(QUERY).pool) == 14
+
+
+def test_a_vector_without_length_counts_as_the_store_counts_it() -> None:
+    store = simple_store(3, [0.9, 0.1, -0.5])
+    store.store["id0"]["vector"] = [0.0] * DIMENSION
+    response = RecallRetriever.from_vectorstore(store).recall(QUERY)
+    assert response.pool.cosines == pytest.approx([0.1, 0.0, -0.5])
+
+
+async def test_the_query_is_embedded_once() -> None:
+    encoder = encoder_for(VECTORS, ASKED)
+    retriever = RecallRetriever.from_vectorstore(in_memory(encoder, 30))
+    retriever.invoke(QUERY)
+    await retriever.ainvoke(QUERY)
+    assert encoder.queries == [QUERY, QUERY]
+
+
+def test_metadata_of_the_store_may_hold_anything() -> None:
+    class Odd:
+        def __deepcopy__(self, memo: Any) -> Any:
+            raise TypeError("cannot be copied")
+
+    odd = Odd()
+    store = simple_store(1)
+    store.store["id0"]["metadata"] = {"odd": odd, "tags": ({"a": 1},)}
+    (document,) = RecallRetriever.from_vectorstore(store).invoke(QUERY)
+    assert document.metadata["odd"] is odd
+    assert isinstance(document, Document)
