@@ -51,7 +51,9 @@ class EmbeddingCache:
         """Keep these vectors, and forget the oldest ones beyond the size."""
         with self._lock:
             for text, vector in zip(texts, vectors, strict=True):
-                self._vectors[_key(text)] = vector
+                key = _key(text)
+                self._vectors[key] = vector
+                self._vectors.move_to_end(key)
             while len(self._vectors) > self._size:
                 self._vectors.popitem(last=False)
 

@@ -19,7 +19,6 @@ from typing import Any, Generic, TypeVar
 
 from recall_signal.assess import Calibrator, assess
 from recall_signal.confidence import RecallConfidence, unknown
-from recall_signal.driver import drive, drive_async  # noqa: F401  (moving)
 from recall_signal.embedding import EmbeddingCache, VectorMismatch, as_vectors, cosines_of
 from recall_signal.pool import Pool
 from recall_signal.reports import (
@@ -98,6 +97,7 @@ class FlowSettings(Generic[Item]):
         embed_limit: At most this many candidates are embedded again.
         annotate: Which items carry the report.
         selection: How the selector is asked; None where there is none.
+        keep_texts: Whether the pool holds the texts, which a calibration cuts its questions from.
     """
 
     id_of: Callable[[Item], str | None]
@@ -109,6 +109,7 @@ class FlowSettings(Generic[Item]):
     embed_limit: int = 50
     annotate: str = "all"
     selection: SelectionOptions | None = None
+    keep_texts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +134,15 @@ def recall_flow(query: str, settings: FlowSettings[Item]) -> Flow[Item]:
     cosines, source, reason = found.cosines, found.source, found.reason
     cache = None if reason == "score_out_of_range" else settings.cache
     if cosines is None and found.items and cache is not None:
-        texts = [settings.text_of(item) for item in found.items[: settings.embed_limit]]
-        cosines, embed_reason = yield from _embed_again(query, texts, cache)
+        items = found.items[: settings.embed_limit]
+        cosines, embed_reason = yield from _embed_again(query, items, settings.text_of, cache)
         source, reason = ("embeddings", None) if cosines else (None, embed_reason)
     if cosines is None:
         cosines = []
     pool = Pool(
         cosines=[*cosines, *[None] * (len(found.items) - len(cosines))],
         ids=[settings.id_of(item) for item in found.items],
-        texts=[settings.text_of(item) for item in found.items],
+        texts=[settings.text_of(item) for item in found.items] if settings.keep_texts else None,
         scores=found.scores,
     )
     confidence = _judge(pool, settings)
@@ -184,9 +185,14 @@ def _select(
 ) -> Generator[Request, Any, tuple[Sequence[int], SelectionReport]]:
     """What the selector leaves of the page, as positions in the pool."""
     assert settings.selection is not None and pool.ids is not None  # noqa: S101, PT018
+    try:
+        texts = [settings.read_text_of(found.items[position]) for position in found.page]
+    except Exception as error:
+        log.warning("reading the page's texts failed: %s", type(error).__name__)
+        return found.page, SelectionReport(applied=False, reason="llm_error")
     kept, selection = yield from select_page(
         query,
-        texts=[settings.read_text_of(found.items[position]) for position in found.page],
+        texts=texts,
         ids=[pool.ids[position] for position in found.page],
         level=confidence.level,
         options=settings.selection,
@@ -195,12 +201,13 @@ def _select(
 
 
 def _embed_again(
-    query: str, texts: list[str], cache: EmbeddingCache
+    query: str, items: Sequence[Item], text_of: Callable[[Item], str], cache: EmbeddingCache
 ) -> Generator[Request, Any, tuple[list[float | None] | None, str | None]]:
     """Cosines from the texts themselves, or the reason why there are none."""
-    known = cache.lookup(texts)
-    missing = list(dict.fromkeys(t for t, v in zip(texts, known, strict=True) if v is None))
     try:
+        texts = [text_of(item) for item in items]
+        known = cache.lookup(texts)
+        missing = list(dict.fromkeys(t for t, v in zip(texts, known, strict=True) if v is None))
         query_vector, answer = yield Embed(query, missing)
         vectors = as_vectors(answer, len(missing))
         fresh = dict(zip(missing, vectors, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
@@ -11,6 +12,7 @@ from recall_signal.confidence import RecallConfidence
 
 __all__ = [
     "CosineSource",
+    "Reports",
     "SelectionReason",
     "SelectionReport",
     "fresh_copy",
@@ -68,6 +70,20 @@ class SelectionReport(BaseModel):
         return {key: value for key, value in values.items() if value is not None}
 
 
+class Reports:
+    """What every response can do with its reports."""
+
+    __slots__ = ()
+
+    confidence: RecallConfidence
+    selection: SelectionReport
+    cosine_source: CosineSource | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Both reports as plain JSON values, without any text."""
+        return report_dict(self.confidence, self.selection, self.cosine_source)
+
+
 NOT_CONFIGURED = SelectionReport(applied=False, reason="not_configured")
 
 
@@ -88,7 +104,9 @@ def metadata_entry(report: Mapping[str, Any], rank: int, cosine: float | None) -
     return {
         **fresh_copy(report),
         "rank": rank,
-        "cosine": None if cosine is None else round(cosine, COSINE_DECIMALS),
+        "cosine": round(cosine, COSINE_DECIMALS)
+        if cosine is not None and isfinite(cosine)
+        else None,
     }
 
 

@@ -144,7 +144,8 @@ def to_cosine(score: float | None, kind: ScoreKind | str) -> float | None:
     if isinstance(score, bool | str) or not hasattr(score, "__float__"):
         raise InvalidInputError(f"a score must be a number or None, got {type(score).__name__}")
     number = float(score)
-    return formula(number) if isfinite(number) else None
+    cosine = formula(number) if isfinite(number) else None
+    return cosine if cosine is None or isfinite(cosine) else None
 
 
 def to_cosines(

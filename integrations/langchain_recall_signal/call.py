@@ -10,8 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStoreRetriever
 
-from langchain_recall_signal.stores import Hits, Reading, StoreAdapter, find_adapter
-from langchain_recall_signal.stores.base import read_scores
+from langchain_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from langchain_recall_signal.tap import (
     Recorder,
     expects_k,
@@ -22,6 +21,7 @@ from langchain_recall_signal.tap import (
 )
 from recall_signal import ConfigurationError, InvalidResultError, ScoreKind
 from recall_signal.flow import Candidates
+from recall_signal.stores import Reading, read_scores
 
 __all__ = ["Call", "Reader"]
 
@@ -62,11 +62,8 @@ class Reader:
     def read(self, hits: Hits) -> Reading:
         """The cosines behind these hits; a failure here becomes a reason."""
         try:
-            if self.kind is ScoreKind.BM25:
-                scores = [None if score is None else float(score) for score in hits.scores]
-                return Reading(None, scores=scores)
             if self.kind is not None:
-                return read_scores(hits, self.kind, "declared")
+                return read_scores(hits.scores, self.kind, "declared")
             assert self.adapter is not None  # noqa: S101  (see taps)
             return self.adapter.read(self.store, hits)
         except Exception as error:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from langchain_core.documents import Document
 
 from recall_signal import CosineSource, Pool, RecallConfidence, SelectionReport
 from recall_signal.display import response_html
-from recall_signal.reports import report_dict
+from recall_signal.reports import Reports
 
 __all__ = ["RecallResponse"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RecallResponse:
+class RecallResponse(Reports):
     """One retrieval and its signal.
 
     Attributes:
@@ -32,10 +31,6 @@ class RecallResponse:
     selection: SelectionReport
     pool: Pool
     cosine_source: CosineSource | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Both reports as plain JSON values, without any text."""
-        return report_dict(self.confidence, self.selection, self.cosine_source)
 
     def _repr_html_(self) -> str:
         rows = [(d.id, d.page_content) for d in self.documents]

@@ -19,26 +19,19 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.vectorstores import VectorStore
-from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, field_validator
+from pydantic import ConfigDict, PrivateAttr, field_validator
 
 from langchain_recall_signal.call import Call, Reader
 from langchain_recall_signal.encoders import aembed, embed, encoder_name
-from langchain_recall_signal.errors import in_words, wrong
 from langchain_recall_signal.response import RecallResponse
 from langchain_recall_signal.selector import RunnableSelector, aask, ask
 from langchain_recall_signal.tap import innermost, page_size
 from recall_signal import (
-    Baseline,
     Calibration,
-    Calibrator,
     ConfigurationError,
     Pool,
-    ScoreKind,
-    Thresholds,
 )
-from recall_signal.calibration.baseline import Listening
 from recall_signal.driver import drive, drive_async
-from recall_signal.embedding import EmbeddingCache
 from recall_signal.flow import (
     Embed,
     FlowSettings,
@@ -47,9 +40,8 @@ from recall_signal.flow import (
     recall_flow,
 )
 from recall_signal.reports import fresh_copy
-from recall_signal.scores import parse_score_kind
-from recall_signal.selection import Ask, SelectionOptions
-from recall_signal.selection.options import DEFAULT_TIMEOUT
+from recall_signal.selection import Ask
+from recall_signal.settings import WrapperFields, id_in
 
 __all__ = ["EVENT_NAME", "RecallRetriever"]
 
@@ -58,11 +50,8 @@ log = logging.getLogger(__name__)
 EVENT_NAME = "recall_signal"
 """The custom event that carries both reports of every retrieval."""
 
-RESERVED_KEYS = frozenset({"page_content", "score", "relevance_score", "similarity"})
-"""Metadata keys that prompts, tracers and rerankers read as something else."""
 
-
-class RecallRetriever(BaseRetriever):
+class RecallRetriever(WrapperFields, BaseRetriever):
     """Wraps a retriever and says whether what it returned is worth reading.
 
     The page is the wrapped retriever's own: same documents, order, ids, texts and other
@@ -99,28 +88,13 @@ class RecallRetriever(BaseRetriever):
 
     retriever: Runnable[Any, Any]
     embeddings: Embeddings | None = None
-    score_kind: ScoreKind | Literal["auto"] = "auto"
-    k: int | None = Field(default=None, ge=1, strict=True)
-    pool_size: int = Field(default=50, ge=1, strict=True)
-    thresholds: Thresholds | None = None
-    metadata_key: str = Field(default="recall", min_length=1)
-    annotate: Literal["all", "first", "none"] = "all"
-    id_key: str | None = None
-    selector: Any = None
-    selector_timeout: float | None = DEFAULT_TIMEOUT
-    selector_options: SelectionOptions | None = None
-    calibration: Calibration | None = None
-    baseline: Baseline | None = None
 
     _settings: FlowSettings[Document] = PrivateAttr()
     _reader: Reader = PrivateAttr()
     _selector: RunnableSelector = PrivateAttr()
 
     def __init__(self, **settings: Any) -> None:
-        try:
-            super().__init__(**settings)
-        except ValidationError as error:
-            raise wrong(in_words(error)) from None
+        super().__init__(**settings)
         self._prepare()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -139,55 +113,27 @@ class RecallRetriever(BaseRetriever):
             f"or RunnableLambda(function), got {type(value).__name__}"
         )
 
-    @field_validator("score_kind", mode="before")
-    @classmethod
-    def _known_kind(cls, value: Any) -> Any:
-        return value if value == "auto" else parse_score_kind(value)
-
     def _prepare(self) -> None:
         """Check the settings against each other, once, and make what every call shares."""
-        if self.metadata_key in RESERVED_KEYS:
-            raise wrong(f"metadata_key {self.metadata_key!r} has a meaning of its own to others")
-        known_k = page_size(self.retriever, self.k)
-        if "pool_size" in self.model_fields_set and known_k and self.pool_size < known_k:
-            raise wrong(f"pool_size={self.pool_size} is below the page's k={known_k}")
-        kind = self.score_kind if isinstance(self.score_kind, ScoreKind) else None
+        self.check_page(page_size(self.retriever, self.k))
+        kind = self.declared_kind
         self._reader = Reader(self.retriever, kind)
         if kind and kind.convertible and not self._reader.taps and not self.embeddings:
-            raise wrong(
+            raise self._wrong(
                 f"score_kind={str(kind)!r} needs scores, and {type(self.retriever).__name__} "
                 "gives documents without any; pass embeddings= to compute the cosines"
             )
+        if self.selector is not None:
+            self._selector = RunnableSelector(self.selector)
         if self.calibration is not None:
             self.calibration.require_encoder(self._encoder_name())
-        self._settings = FlowSettings(
-            id_of=partial(_id_of, self.id_key) if self.id_key else _own_id,
+        self._settings = self.flow_settings(
+            id_of=partial(_id_of, self.id_key),
             text_of=_text_of,
             read_text_of=_text_of,
-            thresholds=self.thresholds,
-            calibration=self.calibration if self.baseline is None else self._listening(),
-            cache=EmbeddingCache() if self.embeddings else None,
+            encodes=self.embeddings is not None,
             embed_limit=self.pool_size,
-            annotate=self.annotate,
-            selection=self._selection(),
         )
-
-    def _listening(self) -> Calibrator:
-        """The baseline, or the calibration with the baseline beside it."""
-        assert self.baseline is not None  # noqa: S101  (the caller looked)
-        if self.calibration is None:
-            return self.baseline
-        return Listening(self.calibration, self.baseline)
-
-    def _selection(self) -> SelectionOptions | None:
-        """How the selector is asked, None without one."""
-        if self.selector is None:
-            return None
-        self._selector = RunnableSelector(self.selector)
-        options = self.selector_options or SelectionOptions()
-        if "selector_timeout" in self.model_fields_set:
-            options = replace(options, timeout=self.selector_timeout)
-        return options
 
     @classmethod
     def from_vectorstore(
@@ -247,7 +193,9 @@ class RecallRetriever(BaseRetriever):
     def _bare(self) -> Self:
         """This retriever as a calibration has to see it: the search and its cosines alone."""
         extras = ("calibration", "baseline", "selector")
-        return self.model_copy(update={**dict.fromkeys(extras), "annotate": "none"})
+        bare = self.model_copy(update={**dict.fromkeys(extras), "annotate": "none"})
+        bare._settings = replace(bare._settings, keep_texts=True)
+        return bare
 
     def _named(self, given: dict[str, Any]) -> dict[str, Any]:
         return {"encoder": self._encoder_name(), **given}
@@ -387,10 +335,5 @@ def _text_of(document: Document) -> str:
     return document.page_content
 
 
-def _own_id(document: Document) -> str | None:
-    return document.id
-
-
-def _id_of(key: str, document: Document) -> str | None:
-    value = document.metadata.get(key)
-    return document.id if value is None else str(value)
+def _id_of(key: str | None, document: Document) -> str | None:
+    return id_in(document.metadata, key, document.id)

@@ -6,12 +6,21 @@ retriever's run and shows in traces like everything else.
 
 from __future__ import annotations
 
+from asyncio import iscoroutinefunction
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.language_models.llms import BaseLLM
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import (
+    Runnable,
+    RunnableConfig,
+    RunnableLambda,
+    RunnableSequence,
+    RunnableWithFallbacks,
+)
 from langchain_core.runnables.base import RunnableBindingBase
 
 from recall_signal import ConfigurationError
@@ -33,13 +42,16 @@ RUN_NAME = "recall_selector"
 _LIKELY = 0.5
 """A decision model's probability from which a result is kept."""
 
+_CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens"})
+"""How providers name an answer that hit the limit of tokens."""
+
 
 class RunnableSelector:
     """Any accepted ``selector=`` as one runnable.
 
     Args:
-        selector: A chat model, a chain that ends in one, a ``BaseDecisionModel``, or an object
-            with the methods of :class:`~recall_signal.selection.Selector`.
+        selector: A chat model, a chain that ends in one, a ``BaseDecisionModel``, an object
+            with the methods of :class:`~recall_signal.selection.Selector`, or one of these.
         structured: Whether a chat model's structured output is used: ``None`` where it has
             some, ``False`` for JSON as text in any case.
 
@@ -47,21 +59,26 @@ class RunnableSelector:
         ConfigurationError: It is none of these.
     """
 
+    step: Step
+    native_async: bool
+
     def __init__(self, selector: Any, *, structured: bool | None = None) -> None:
-        self.native_async = True
-        if _is_decision_model(selector):
+        if isinstance(selector, RunnableSelector):
+            self.step, self.native_async = selector.step, selector.native_async
+        elif _is_decision_model(_unbound(selector)):
             self.step = _decide(selector)
-            self.native_async = _overrides(selector, "_aclassify")
+            self.native_async = _overrides(_unbound(selector), "_aclassify")
         elif isinstance(selector, Runnable):
             self.step = _chat(selector, structured)
-            self.native_async = _is_async(selector)
-        elif isinstance(selector, Selector) or callable(getattr(selector, "select", None)):
+            self.native_async = _has_async(selector)
+        elif _is_custom(selector):
             self.step = _custom(selector)
             self.native_async = hasattr(selector, "aselect")
         else:
+            given = selector.__name__ if isinstance(selector, type) else type(selector).__name__
             raise ConfigurationError(
                 "selector must be a chat model, a decision model or an object with select() and "
-                f"aselect(), got {type(selector).__name__}"
+                f"aselect(), got {'the class ' if isinstance(selector, type) else ''}{given}"
             )
 
 
@@ -80,7 +97,7 @@ async def aask(selector: RunnableSelector, asked: Ask, callbacks: Callbacks) -> 
 
 
 def _chat(model: Runnable[Any, Any], structured: bool | None) -> Step:
-    runner = _structured(model) if structured in (None, True) else None
+    runner = None if structured is False else _structured(model)
     if runner is None and structured:
         raise ConfigurationError(f"{type(model).__name__} has no structured output")
     name = _declared_name(model)
@@ -89,16 +106,18 @@ def _chat(model: Runnable[Any, Any], structured: bool | None) -> Step:
         return request.prompt
 
     def answer(reply: Any) -> Answer:
-        raw = reply["raw"] if runner is not None else reply
-        parsed = reply["parsed"] if runner is not None else None
-        content = _text(raw) if parsed is None else parsed
-        return Answer(content, _own_name(raw) or name)
+        if isinstance(reply, Mapping) and "raw" in reply:
+            reply = reply["raw"]  # what LangChain parsed is not used: it mends cut-off JSON
+        return Answer(_content(reply), _own_name(reply) or name)
 
     return RunnableLambda(prompt) | (runner or model) | RunnableLambda(answer)
 
 
 def _structured(model: Runnable[Any, Any]) -> Runnable[Any, Any] | None:
-    """The model with structured output, None where it has none."""
+    """The model with structured output, None where it has none or has bound arguments."""
+    if isinstance(model, RunnableBindingBase) and not model.kwargs:
+        inner = _structured(model.bound)
+        return None if inner is None else model.model_copy(update={"bound": inner})
     if not isinstance(model, BaseChatModel):
         return None
     try:
@@ -147,6 +166,12 @@ def _custom(selector: Any) -> Step:
     return RunnableLambda(selector.select)
 
 
+def _is_custom(selector: Any) -> bool:
+    if isinstance(selector, type) or iscoroutinefunction(getattr(selector, "select", None)):
+        return False
+    return isinstance(selector, Selector) or callable(getattr(selector, "select", None))
+
+
 def _is_decision_model(selector: Any) -> bool:
     try:
         from langchain_core.decisions import BaseDecisionModel
@@ -155,27 +180,71 @@ def _is_decision_model(selector: Any) -> bool:
     return isinstance(selector, BaseDecisionModel)
 
 
-def _is_async(model: Runnable[Any, Any]) -> bool:
+def _unbound(model: Any) -> Any:
+    """What is behind ``with_config``, ``bind`` and ``with_retry``."""
     while isinstance(model, RunnableBindingBase):
         model = model.bound
-    if not isinstance(model, BaseChatModel):
-        return True
-    return _overrides(model, "_agenerate") or _overrides(model, "_astream")
+    return model
+
+
+def _parts(model: Runnable[Any, Any]) -> Iterator[Runnable[Any, Any]]:
+    """The links of a chain, as deep as chains and fallbacks go."""
+    model = _unbound(model)
+    if isinstance(model, RunnableSequence):
+        links = model.steps
+    elif isinstance(model, RunnableWithFallbacks):
+        links = [model.runnable, *model.fallbacks]
+    else:
+        yield model
+        return
+    for link in links:
+        yield from _parts(link)
+
+
+def _has_async(chain: Runnable[Any, Any]) -> bool:
+    """Whether async code waits for the model; or else a pool does, that a program's end awaits.
+
+    Beside a model, functions in a chain only prepare or read.
+    """
+    parts = list(_parts(chain))
+    models = [part for part in parts if isinstance(part, BaseChatModel | BaseLLM)]
+    if models:
+        return all(_overrides(model, "_agenerate") for model in models)
+    lambdas = [part for part in parts if isinstance(part, RunnableLambda)]
+    if lambdas:
+        return any(hasattr(function, "afunc") for function in lambdas)
+    return all(type(part).ainvoke is not Runnable.ainvoke for part in parts)
 
 
 def _overrides(model: Any, method: str) -> bool:
     """Whether a model brings async code of its own instead of LangChain's thread pool."""
     module = getattr(type(model), method).__module__
-    return not module.startswith("langchain_core.language_models.chat_models") and not (
-        module.startswith("langchain_core.decisions")
-    )
+    return not module.startswith(_BASES)
 
 
-def _text(message: Any) -> str | None:
-    """The text of a reply."""
-    if isinstance(message, BaseMessage):
-        return str(message.text)
-    return message if isinstance(message, str) else None
+_BASES = (
+    "langchain_core.decisions",
+    "langchain_core.language_models.chat_models",
+    "langchain_core.language_models.llms",
+)
+
+
+def _content(reply: Any) -> str | Mapping[str, Any] | None:
+    """What a reply says: the arguments of its one tool call, or else its text."""
+    if not isinstance(reply, BaseMessage):
+        return reply if isinstance(reply, str | Mapping) else None
+    calls = [*reply.tool_calls, *reply.invalid_tool_calls] if isinstance(reply, AIMessage) else []
+    if not calls:
+        return str(reply.text)
+    whole = len(calls) == 1 and not _is_cut_off(reply)
+    arguments = calls[0]["args"] if whole else None
+    return arguments if isinstance(arguments, Mapping) else None
+
+
+def _is_cut_off(message: BaseMessage) -> bool:
+    """Whether the model ran out of tokens. The arguments of a streamed call are mended then."""
+    keys = ("finish_reason", "stop_reason", "done_reason", "stopReason")
+    return any(str(message.response_metadata.get(key)).lower() in _CUT_OFF for key in keys)
 
 
 def _own_name(message: Any) -> str | None:
@@ -185,10 +254,11 @@ def _own_name(message: Any) -> str | None:
 
 
 def _declared_name(model: Runnable[Any, Any]) -> str:
-    while isinstance(model, RunnableBindingBase):
-        model = model.bound
-    for attribute in ("model_name", "model"):
-        name = getattr(model, attribute, None)
-        if isinstance(name, str) and name:
-            return name
-    return type(model).__name__
+    parts = list(_parts(model))
+    for part in parts:
+        for attribute in ("model_name", "model"):
+            name = getattr(part, attribute, None)
+            if isinstance(name, str) and name:
+                return name
+    models = [part for part in parts if isinstance(part, BaseChatModel | BaseLLM)]
+    return type(models[0] if models else _unbound(model)).__name__

@@ -340,7 +340,7 @@ class TestKnownStores:
             def read(self, store: Any, hits: Hits) -> Reading:
                 raise RuntimeError("t0 is a text")
 
-        monkeypatch.setattr(registry, "_adapters", {f"{__name__}.Scored": Failing()})
+        monkeypatch.setattr(registry._registry, "_adapters", {f"{__name__}.Scored": Failing()})
         with caplog.at_level(logging.DEBUG):
             response = RecallRetriever.from_vectorstore(Scored([0.9, 0.1])).recall(QUERY)
         assert response.confidence.reason == "adapter_failed"
@@ -349,7 +349,7 @@ class TestKnownStores:
         assert "t0" not in caplog.text
 
     def test_an_adapter_of_ones_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(registry, "_adapters", dict(registry._adapters))
+        monkeypatch.setattr(registry._registry, "_adapters", dict(registry._registry._adapters))
         register_adapter(f"{__name__}.Scored", f"{__name__}:Doubling")
         register_adapter(f"{__name__}.Other", Doubling())
         response = RecallRetriever.from_vectorstore(Scored([0.8, 0.4])).recall(QUERY)

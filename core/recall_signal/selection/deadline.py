@@ -2,16 +2,22 @@
 
 A model client may block for as long as it likes. It therefore runs in a daemon thread that is
 left to itself when the time is up: a thread pool would be waited for when the program ends.
+
+What was left to itself ends unheard: its value comes too late, and its error may quote what it
+was asked, which must not reach a log by way of asyncio's "exception was never retrieved".
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
-from threading import Thread
-from typing import Any, TypeVar
+from threading import TIMEOUT_MAX, Thread
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from recall_signal.selection.selector import SelectorError
 
 __all__ = ["await_within", "call_within", "thread_within"]
 
@@ -21,61 +27,91 @@ _GRACE = 0.05
 """Seconds that a cancelled task gets to end by itself."""
 
 
+class _Outcome(NamedTuple, Generic[Value]):
+    """How a call in another thread ended."""
+
+    value: Value | None
+    error: BaseException | None
+
+    def unpack(self) -> Value:
+        """The value, or the error raised."""
+        if self.error is not None:
+            raise self.error
+        return self.value  # type: ignore[return-value]  # without an error there is a value
+
+
 def call_within(timeout: float | None, call: Callable[[], Value]) -> Value:
     """The value of a call, or ``TimeoutError`` after so many seconds."""
     if timeout is None:
-        return call()
-    done: SimpleQueue[tuple[Value | None, BaseException | None]] = SimpleQueue()
-    _start(call, lambda *outcome: done.put(outcome))
+        return _run(call).unpack()
+    done: SimpleQueue[_Outcome[Value]] = SimpleQueue()
+    _start(call, done.put)
     try:
-        value, error = done.get(timeout=timeout)
+        outcome = done.get(timeout=min(timeout, TIMEOUT_MAX))
     except Empty:
         raise TimeoutError from None
-    if error is not None:
-        raise error
-    return value  # type: ignore[return-value]  # without an error there is a value
+    return outcome.unpack()
 
 
 async def thread_within(timeout: float | None, call: Callable[[], Value]) -> Value:
     """:func:`call_within` without blocking the event loop."""
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[Value] = loop.create_future()
+    future: asyncio.Future[_Outcome[Value]] = loop.create_future()
 
-    def settle(value: Any, error: BaseException | None) -> None:
+    def settle(outcome: _Outcome[Value]) -> None:
         if not future.done():
-            future.set_result(value) if error is None else future.set_exception(error)
+            future.set_result(outcome)
 
-    def report(value: Any, error: BaseException | None) -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, value, error)
+    def report(outcome: _Outcome[Value]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, outcome)
 
     _start(call, report)
-    return await asyncio.wait_for(future, timeout)
+    return (await asyncio.wait_for(future, timeout)).unpack()
 
 
 async def await_within(timeout: float | None, work: Coroutine[Any, Any, Value]) -> Value:
     """The value of a coroutine, or ``TimeoutError``, even where it resists cancellation."""
     task = asyncio.ensure_future(work)
+    task.add_done_callback(_hear)
     try:
         await asyncio.wait({task}, timeout=timeout)
     finally:
-        if not task.done():
+        late = not task.done()
+        if late:
             task.cancel()
             await asyncio.wait({task}, timeout=_GRACE)
-    if not task.done() or task.cancelled():
+    if late:
         raise TimeoutError
+    if task.cancelled():
+        raise SelectorError(_CANCELLED)
     return task.result()
 
 
-def _start(call: Callable[[], Any], report: Callable[[Any, BaseException | None], object]) -> None:
+_CANCELLED = "the model's own call was cancelled"
+"""Not by whoever waits for it, so it is a failure of the model like any other."""
+
+
+def _hear(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()
+
+
+def _run(call: Callable[[], Value]) -> _Outcome[Value]:
+    try:
+        return _Outcome(call(), None)
+    except asyncio.CancelledError as error:
+        refusal = SelectorError(_CANCELLED)
+        refusal.__cause__ = error
+        return _Outcome(None, refusal)
+    except BaseException as error:  # what the call raises belongs to whoever waits for it
+        return _Outcome(None, error)
+
+
+def _start(call: Callable[[], Value], report: Callable[[_Outcome[Value]], object]) -> None:
     context = copy_context()
 
     def run() -> None:
-        try:
-            value = context.run(call)
-        except BaseException as error:  # what the call raises belongs to whoever waits for it
-            report(None, error)
-        else:
-            report(value, None)
+        report(context.run(_run, call))
 
     Thread(target=run, name="recall-signal-selector", daemon=True).start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, get_args
@@ -48,8 +49,9 @@ class SelectionOptions:
         on_empty: What to do where the model keeps nothing: ``"keep"`` leaves the page alone
             and says ``selected_none``, ``"drop"`` empties it as an applied selection.
         max_candidates: Results sent; those behind them stay on the page unjudged.
-        max_characters: Characters of each result that are sent.
-        max_total: Characters of all results together; results that do not fit stay unjudged.
+        max_characters: Characters of each result that are sent, and of the question.
+        max_total: Characters of all results together; the first result that does not fit and
+            those behind it stay unjudged.
         prompt: The request, with ``{candidates}`` where question and results go.
 
     Raises:
@@ -75,9 +77,11 @@ class SelectionOptions:
             number = isinstance(self.timeout, int | float) and not isinstance(self.timeout, bool)
             if not number or not isfinite(self.timeout) or self.timeout <= 0:
                 raise _wrong("timeout", "seconds above 0, or None", self.timeout)
-        if isinstance(self.skip_levels, str) or not set(self.skip_levels) <= set(LEVELS):
+        levels = self.skip_levels
+        is_set = isinstance(levels, Collection) and not isinstance(levels, str)
+        if not is_set or not all(level in LEVELS for level in levels):
             raise _wrong("skip_levels", f"a set of levels out of {', '.join(LEVELS)}", None)
-        object.__setattr__(self, "skip_levels", frozenset(self.skip_levels))
+        object.__setattr__(self, "skip_levels", frozenset(levels))
         if self.on_empty not in get_args(OnEmpty):
             raise _wrong("on_empty", '"keep" or "drop"', None)
         if not isinstance(self.prompt, str) or self.prompt.count("{candidates}") != 1:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from unicodedata import category
 
 from recall_signal.selection.options import SelectionOptions
 
@@ -28,6 +28,12 @@ _LABEL_LENGTH = 5
 """32 ** 5 = 33 million labels: a document that guesses one is right once in 600,000 pages of 50."""
 
 _FENCE = "====="
+
+_SILENT = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""What Unicode calls letters, marks or symbols and nobody can see: fillers, an empty cell, and
+variation selectors, 256 of which can spell any bytes behind one letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +87,18 @@ def build_request(
 
 
 def _within_limits(texts: Sequence[str], options: SelectionOptions) -> list[str]:
+    """What is sent of each result, up to the first that does not fit any more.
+
+    A result is never cut further to make it fit: a model cannot judge the first words of one.
+    """
     passages: list[str] = []
-    room = options.max_total
+    limit, room = min(options.max_characters, options.max_total), options.max_total
     for text in texts[: options.max_candidates]:
-        if room <= 0:
+        passage = _one_line(text, limit)
+        room -= len(passage)
+        if room < 0:
             break
-        passages.append(_one_line(text, min(options.max_characters, room)))
-        room -= len(passages[-1])
+        passages.append(passage)
     return passages
 
 
@@ -97,13 +108,9 @@ def _one_line(text: str, limit: int) -> str:
     A line break is what a fake label or a fake fence needs, and an invisible character is how
     one hides. Twice the limit is looked at, so that a huge text costs no more than a long one.
     """
-    seen = text[: 2 * limit]
-    visible = "".join(" " if c.isspace() else c for c in seen if c.isspace() or _is_visible(c))
-    return " ".join(visible.split())[:limit]
-
-
-def _is_visible(character: str) -> bool:
-    return not category(character).startswith("C")
+    words = (_SILENT.sub("", word) for word in text[: 2 * limit].split())
+    visible = ("".join(filter(str.isprintable, word)) for word in words)
+    return " ".join(filter(None, visible))[:limit]
 
 
 def _distinct(draw: Callable[[], str], count: int, taken: str) -> list[str]:

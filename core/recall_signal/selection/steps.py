@@ -13,6 +13,7 @@ from recall_signal.reports import SelectionReason, SelectionReport
 from recall_signal.selection.answer import Verdict, apply_answer
 from recall_signal.selection.options import SelectionOptions
 from recall_signal.selection.request import SelectionRequest, build_request
+from recall_signal.selection.selector import Answer
 
 __all__ = ["Ask", "select_page"]
 
@@ -82,6 +83,8 @@ def _ask_once(
     try:
         request = build_request(question, texts, options)
         answer = yield Ask(request, timeout)
+        if not isinstance(answer, Answer):
+            return Verdict(None, "invalid_output"), ""
         return apply_answer(request, answer.content, options), str(answer.model)
     except TimeoutError:
         return Verdict(None, "timeout"), ""

@@ -8,10 +8,10 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from recall_signal import CosineSource, ScoreKind
-from recall_signal.scores import to_cosines
+from recall_signal import ScoreKind
+from recall_signal.stores import Reading, read_scores
 
-__all__ = ["Hits", "Reading", "StoreAdapter"]
+__all__ = ["Hits", "StoreAdapter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +29,6 @@ class Hits:
     query_vector: Sequence[float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The cosines behind some hits, or the reason why there are none.
-
-    Attributes:
-        cosines: One per hit.
-        source: Where they came from.
-        reason: Why there are none.
-        scores: Keyword scores, one per hit, to be judged in their place.
-    """
-
-    cosines: Sequence[float | None] | None
-    source: CosineSource | None = None
-    reason: str | None = None
-    scores: Sequence[float | None] | None = None
-
-
 class StoreAdapter:
     """Reads one kind of vector store. Most stores need :meth:`score_kind` only.
 
@@ -58,10 +41,4 @@ class StoreAdapter:
 
     def read(self, store: Any, hits: Hits) -> Reading:
         """The cosines of these hits."""
-        return read_scores(hits, self.score_kind(store), "store")
-
-
-def read_scores(hits: Hits, kind: ScoreKind, source: CosineSource) -> Reading:
-    """The cosines by the formula of a score kind alone."""
-    cosines, reason = to_cosines(hits.scores, kind)
-    return Reading(cosines, source if cosines is not None else None, reason)
+        return read_scores(hits.scores, self.score_kind(store), "store")

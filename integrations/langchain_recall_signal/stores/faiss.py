@@ -16,9 +16,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from langchain_recall_signal.stores.base import Hits, Reading, StoreAdapter
+from langchain_recall_signal.stores.base import Hits, StoreAdapter
 from recall_signal import ScoreKind
 from recall_signal.embedding import cosines_of
+from recall_signal.stores import Reading
 
 __all__ = ["FaissAdapter"]
 

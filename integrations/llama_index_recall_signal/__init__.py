@@ -1,0 +1,18 @@
+"""The recall signal around LlamaIndex retrievers and query engines."""
+
+from llama_index_recall_signal.events import RecallSignalEvent
+from llama_index_recall_signal.postprocessor import RecallPostprocessor
+from llama_index_recall_signal.query_engine import RecallQueryEngine
+from llama_index_recall_signal.response import RecallResponse
+from llama_index_recall_signal.retriever import RecallRetriever
+from llama_index_recall_signal.stores import StoreAdapter, register_adapter
+
+__all__ = [
+    "RecallPostprocessor",
+    "RecallQueryEngine",
+    "RecallResponse",
+    "RecallRetriever",
+    "RecallSignalEvent",
+    "StoreAdapter",
+    "register_adapter",
+]

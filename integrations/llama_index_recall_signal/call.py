@@ -1,0 +1,235 @@
+"""One call of the wrapped retriever: what to ask of it, and what its answer holds.
+
+The steps are a generator without I/O, like the core's flow around them; :mod:`drivers` carries
+out what it asks for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from llama_index_recall_signal.framework import DEFAULT_MODE, vector_search, widened
+from llama_index_recall_signal.stores import Hits, StoreAdapter, find_adapter
+from recall_signal import InvalidResultError, ScoreKind
+from recall_signal.embedding import VectorMismatch
+from recall_signal.flow import Candidates
+from recall_signal.settings import WrapperFields
+from recall_signal.stores import Reading, read_scores, read_vectors
+
+__all__ = ["Call", "EmbedQuery", "Reader", "Retrieve", "Steps"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieve:
+    """Ask this retriever. Answered with its nodes."""
+
+    retriever: BaseRetriever
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedQuery:
+    """Embed the query with the encoder that the search used. Answered with the vector."""
+
+    encoder: BaseEmbedding
+
+
+Steps = Generator[Retrieve | EmbedQuery, Any, Candidates[NodeWithScore]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How the scores of one call are read.
+
+    Attributes:
+        bundle: The query; a search may have left its vector here.
+        kind: The declared kind; None to go by the store.
+        encoder: What embeds the query where stored vectors need it.
+        store: The vector store, where it is known.
+        adapter: The store's adapter, where there is one.
+        mode: The query mode of the search.
+    """
+
+    bundle: QueryBundle
+    kind: ScoreKind | None = None
+    encoder: BaseEmbedding | None = None
+    store: Any = None
+    adapter: StoreAdapter | None = None
+    mode: str = DEFAULT_MODE
+
+    @property
+    def can_widen(self) -> bool:
+        """Whether more hits mean more cosines, and leave the scores of the first ones alone.
+
+        A score that no cosine can be had from may be scaled within its own result list.
+        """
+        try:
+            kind = self.kind
+            if kind is None and self.adapter is not None:
+                kind = self.adapter.score_kind(self.store, self.mode)
+        except Exception:  # said when the scores are read
+            return False
+        return kind is not None and kind.convertible
+
+    def candidates(
+        self,
+        items: Sequence[NodeWithScore],
+        page: Sequence[int],
+        hits: Sequence[NodeWithScore] | None = None,
+    ) -> Steps:
+        """What was found, with its cosines.
+
+        Args:
+            items: Every candidate.
+            page: Positions in ``items``.
+            hits: What the store found, item by item from the first on, with the store's own
+                scores; None where that is ``items``.
+        """
+        hits = items if hits is None else hits
+        reading = yield from self._read(hits)
+        scores = reading.scores
+        if scores is not None:
+            scores = [*scores, *[None] * (len(items) - len(hits))]
+        return Candidates(
+            items=items,
+            page=page,
+            cosines=reading.cosines,
+            scores=scores,
+            source=reading.source,
+            reason=reading.reason,
+        )
+
+    def _read(
+        self, nodes: Sequence[NodeWithScore]
+    ) -> Generator[Retrieve | EmbedQuery, Any, Reading]:
+        """The cosines behind these hits; a failure here becomes a reason."""
+        hits = Hits(nodes, self.mode)
+        try:
+            reading = self._read_scores(hits)
+            if reading.cosines or reading.scores or reading.reason == "score_out_of_range":
+                return reading
+            vectors = self._vectors(hits)
+        except Exception as error:
+            log.warning("reading the store's scores failed: %s", type(error).__name__)
+            return Reading(None, reason="adapter_failed")
+        if all(vector is None for vector in vectors):
+            return reading
+        return (yield from self._compare(vectors, reading))
+
+    def _read_scores(self, hits: Hits) -> Reading:
+        if self.kind is not None:
+            return read_scores(hits.scores, self.kind, "declared")
+        if self.adapter is not None:
+            return self.adapter.read(self.store, hits)
+        scored = any(score is not None for score in hits.scores)
+        return Reading(None, reason="store_not_recognised" if scored else "no_scores")
+
+    def _vectors(self, hits: Hits) -> Sequence[Any | None]:
+        adapter = self.adapter or StoreAdapter()
+        return adapter.vectors(self.store, hits)
+
+    def _compare(
+        self, vectors: Sequence[Any | None], reading: Reading
+    ) -> Generator[Retrieve | EmbedQuery, Any, Reading]:
+        """The cosines from stored vectors; ``reading`` where the query has none."""
+        try:
+            query_vector = self.bundle.embedding
+            if query_vector is None and self.encoder is not None:
+                query_vector = yield EmbedQuery(self.encoder)
+            return reading if query_vector is None else read_vectors(query_vector, vectors)
+        except Exception as error:
+            fits = not isinstance(error, VectorMismatch)
+            log.warning("comparing the stored vectors failed: %s", type(error).__name__)
+            return Reading(None, reason="embedding_failed" if fits else "embedding_mismatch")
+
+
+class Call:
+    """One call of the wrapped retriever.
+
+    Args:
+        retriever: The wrapped retriever.
+        bundle: The query.
+        fields: The wrapper's settings.
+        embed_model: The wrapper's encoder.
+    """
+
+    def __init__(
+        self,
+        retriever: BaseRetriever,
+        bundle: QueryBundle,
+        fields: WrapperFields,
+        embed_model: BaseEmbedding | None,
+    ) -> None:
+        self.hits: list[NodeWithScore] | None = None
+        self.size, self.target = fields.k, retriever
+        search = vector_search(retriever)
+        if search is None:
+            self.reader = Reader(bundle, fields.declared_kind, embed_model)
+            return
+        self.reader = Reader(
+            bundle=bundle,
+            kind=fields.declared_kind,
+            encoder=search.encoder,
+            store=search.store,
+            adapter=find_adapter(search.store),
+            mode=search.mode,
+        )
+        self.hits = []
+        limit = self.size = fields.k or search.top_k
+        if limit is not None and search.mode == DEFAULT_MODE and self.reader.can_widen:
+            limit = max(limit, fields.pool_size)
+        self.target = widened(search, limit, self.size, self.hits)
+
+    def steps(self) -> Steps:
+        """Ask the retriever, once, and read what came back.
+
+        Raises:
+            InvalidResultError: It returned something other than a list of scored nodes.
+        """
+        returned = _checked((yield Retrieve(self.target)))
+        if self.hits is None:
+            size = len(returned[: self.size])
+            return (yield from self.reader.candidates(returned, range(size)))
+        items, page = _placed(returned, self.hits)
+        return (yield from self.reader.candidates(items, page, self.hits))
+
+
+def _checked(returned: Any) -> list[NodeWithScore]:
+    is_list = isinstance(returned, list | tuple)
+    strangers = (
+        [item for item in returned if not isinstance(item, NodeWithScore)] if is_list else []
+    )
+    if is_list and not strangers:
+        return list(returned)
+    given = f"a list with {type(strangers[0]).__name__}" if strangers else type(returned).__name__
+    raise InvalidResultError(
+        f"the wrapped retriever must return a list of NodeWithScore, got {given}"
+    )
+
+
+def _placed(
+    page: Sequence[NodeWithScore], hits: Sequence[NodeWithScore]
+) -> tuple[list[NodeWithScore], list[int]]:
+    """Every candidate, and where the page stands among them.
+
+    What is on the page without having been a hit comes behind the hits: the objects that
+    ``IndexNode`` hits stood for. They have no cosine of their own; their hits keep theirs.
+    """
+    items = list(hits)
+    places: dict[str, int] = {}
+    for place, hit in enumerate(hits):
+        places.setdefault(hit.node_id, place)
+    positions = []
+    for item in page:
+        place = places.pop(item.node_id, len(items))
+        items[place : place + 1] = [item]  # at the end, this appends
+        positions.append(place)
+    return items, positions

@@ -1,0 +1,70 @@
+"""What carries out the requests of a query, synchronously and asynchronously."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from llama_index_recall_signal.call import EmbedQuery, Retrieve, Steps
+from recall_signal.driver import drive, drive_async
+from recall_signal.flow import Embed, FlowSettings, Outcome, Request, recall_flow
+
+__all__ = ["Driver"]
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """One query.
+
+    Attributes:
+        bundle: The query, handed to the wrapped retriever as it is.
+        settings: The wrapper's.
+        steps: What answers the flow's one ``Fetch``.
+        embed_model: The wrapper's encoder, for texts that are embedded again.
+    """
+
+    bundle: QueryBundle
+    settings: FlowSettings[NodeWithScore]
+    steps: Steps
+    embed_model: BaseEmbedding | None
+
+    def run(self) -> Outcome[NodeWithScore]:
+        """Carry it out."""
+        flow = recall_flow(self.bundle.query_str, self.settings)
+        return drive(flow, self._perform)
+
+    async def arun(self) -> Outcome[NodeWithScore]:
+        """Carry it out, asynchronously."""
+        flow = recall_flow(self.bundle.query_str, self.settings)
+        return await drive_async(flow, self._aperform)
+
+    def _perform(self, request: Request | Retrieve | EmbedQuery) -> Any:
+        if isinstance(request, Retrieve):
+            return request.retriever.retrieve(self.bundle)
+        if isinstance(request, EmbedQuery):
+            return request.encoder.get_agg_embedding_from_queries(self._strings)
+        if isinstance(request, Embed):
+            encoder: Any = self.embed_model
+            vectors = encoder.get_text_embedding_batch(request.texts) if request.texts else []
+            return encoder.get_agg_embedding_from_queries(self._strings), vectors
+        return drive(self.steps, self._perform)
+
+    async def _aperform(self, request: Request | Retrieve | EmbedQuery) -> Any:
+        if isinstance(request, Retrieve):
+            return await request.retriever.aretrieve(self.bundle)
+        if isinstance(request, EmbedQuery):
+            return await request.encoder.aget_agg_embedding_from_queries(self._strings)
+        if isinstance(request, Embed):
+            encoder: Any = self.embed_model
+            texts = request.texts
+            vectors = await encoder.aget_text_embedding_batch(texts) if texts else []
+            return await encoder.aget_agg_embedding_from_queries(self._strings), vectors
+        return await drive_async(self.steps, self._aperform)
+
+    @property
+    def _strings(self) -> list[str]:
+        """What stands for the query in the encoder's space, as LlamaIndex's own search has it."""
+        return self.bundle.embedding_strs or [self.bundle.query_str]

@@ -1,0 +1,59 @@
+"""Encoders of recall-signal as LlamaIndex embeddings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from pydantic import PrivateAttr
+
+from recall_signal.encoders import DemoEncoder, Encoder
+
+__all__ = ["DemoEmbedding", "EncoderEmbedding"]
+
+
+class EncoderEmbedding(BaseEmbedding):
+    """Any :class:`recall_signal.encoders.Encoder`, for LlamaIndex.
+
+    Args:
+        encoder: The encoder; its name becomes ``model_name``.
+        **settings: Fields of ``BaseEmbedding``, such as ``embed_batch_size``.
+    """
+
+    _encoder: Encoder = PrivateAttr()
+
+    def __init__(self, encoder: Encoder, **settings: Any) -> None:
+        super().__init__(model_name=encoder.name, **settings)
+        self._encoder = encoder
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The component's name."""
+        return "EncoderEmbedding"
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._encoder.embed_query(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._encoder.embed_query(query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._encoder.embed_documents([text])[0]
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return self._encoder.embed_documents(texts)
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return self._encoder.embed_documents(texts)
+
+
+class DemoEmbedding(EncoderEmbedding):
+    """The encoder of the extra ``demo`` (see :class:`recall_signal.encoders.DemoEncoder`)."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(DemoEncoder(), **settings)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The component's name."""
+        return "DemoEmbedding"

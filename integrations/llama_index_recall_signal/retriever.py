@@ -1,0 +1,229 @@
+"""``RecallRetriever``: any LlamaIndex retriever, with the recall signal attached."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
+from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
+from llama_index.core.settings import Settings
+
+from llama_index_recall_signal.call import Call
+from llama_index_recall_signal.drivers import Driver
+from llama_index_recall_signal.framework import vector_search
+from llama_index_recall_signal.reporting import RetrieverFields, flow_settings, respond
+from llama_index_recall_signal.response import RecallResponse
+from llama_index_recall_signal.watch import tell, watching
+from recall_signal import Baseline, Calibration, Pool, ScoreKind, Thresholds
+from recall_signal.flow import Outcome
+from recall_signal.settings import DEFAULT_POOL_SIZE
+
+__all__ = ["RecallRetriever"]
+
+
+class RecallRetriever(BaseRetriever):
+    """Wraps a retriever and says whether what it returned is worth reading.
+
+    The page is the wrapped retriever's own: same nodes, order, scores, ids, texts and other
+    metadata. Every node is a copy that carries the reports under one metadata key, which is
+    excluded from prompts and embeddings; an empty page has them in :meth:`recall` and in the
+    event :class:`RecallSignalEvent`.
+
+    A query stays one search. Only where scores tie around the end of the page is the retriever
+    asked for its page as well, since stores order ties differently for different sizes.
+
+    LlamaIndex counts metadata into a node's hash, and ``QueryFusionRetriever`` merges by that
+    hash: wrap the fusion as a whole, or give its parts ``annotate="none"``. Code that renders
+    nodes with ``MetadataMode.ALL`` shows every metadata key, this one included.
+
+    Args:
+        retriever: Any ``BaseRetriever``.
+        embed_model: Encoder for the texts of candidates whose cosine cannot be had otherwise.
+            One call for the query, one batch for the texts not seen lately.
+        score_kind: What ``NodeWithScore.score`` is, or ``"auto"`` to go by the store. With
+            ``"bm25"`` the scores decide as keyword scores.
+        k: Page size; None leaves it to the wrapped retriever. A ``VectorIndexRetriever`` is
+            asked for that many; of what any other retriever returns, the first k are the page.
+        pool_size: Candidates looked at in the one search of a ``VectorIndexRetriever`` in its
+            default mode. An approximate index may search wider for them than for ``k``;
+            ``pool_size=k`` leaves it alone. For others the pool is what they return.
+        thresholds: Other cuts than the default ones.
+        metadata_key: Where each node carries the reports. An entry of that name is replaced in
+            the copy.
+        annotate: Which nodes carry them: ``"all"``, the ``"first"``, or ``"none"``.
+        id_key: Metadata key of a node's id; None takes ``node_id``.
+        calibration: The scale of this retriever, learnt once (see :meth:`calibrate`); the level
+            then follows a probability.
+        baseline: The same from the stream of queries, without a set-up. With both, the
+            calibration decides and the baseline goes on listening.
+
+    Raises:
+        ConfigurationError: A setting is wrong.
+    """
+
+    def __init__(
+        self,
+        retriever: BaseRetriever,
+        embed_model: BaseEmbedding | None = None,
+        score_kind: ScoreKind | str = "auto",
+        k: int | None = None,
+        pool_size: int = DEFAULT_POOL_SIZE,
+        thresholds: Thresholds | None = None,
+        metadata_key: str = "recall",
+        annotate: Literal["all", "first", "none"] = "all",
+        id_key: str | None = None,
+        calibration: Calibration | None = None,
+        baseline: Baseline | None = None,
+        **selection: Any,
+    ) -> None:
+        fields = RetrieverFields(
+            retriever=retriever,
+            embed_model=embed_model,
+            score_kind=score_kind,
+            k=k,
+            pool_size=pool_size,
+            thresholds=thresholds,
+            metadata_key=metadata_key,
+            annotate=annotate,
+            id_key=id_key,
+            calibration=calibration,
+            baseline=baseline,
+            **selection,
+        )
+        search = vector_search(retriever)
+        own_k = search.top_k if search is not None else None
+        fields.check_page(k or own_k)
+        self._fields = fields
+        encoder = embed_model or (search.encoder if search is not None else None)
+        self._encoder_name = None if encoder is None else str(encoder.model_name)
+        if calibration is not None:
+            calibration.require_encoder(self._encoder_name)
+        self._settings = flow_settings(fields, embed_model, pool_size)
+        # Many custom retrievers never call their base's constructor.
+        inherited = getattr(retriever, "callback_manager", None)
+        super().__init__(callback_manager=inherited or Settings.callback_manager)
+
+    @property
+    def retriever(self) -> BaseRetriever:
+        """The wrapped retriever."""
+        return self._fields.retriever
+
+    @property
+    def settings(self) -> RetrieverFields:
+        """Every setting by its name. They are fixed: make another wrapper for other ones."""
+        return self._fields
+
+    def recall(self, str_or_query_bundle: QueryType) -> RecallResponse:
+        """Like ``retrieve``, but returns the reports beside the nodes.
+
+        Args:
+            str_or_query_bundle: The question, as in ``retrieve``.
+        """
+        with watching() as told:
+            self.retrieve(str_or_query_bundle)
+        tell(told)
+        return told[-1]
+
+    async def arecall(self, str_or_query_bundle: QueryType) -> RecallResponse:
+        """:meth:`recall`, asynchronously."""
+        with watching() as told:
+            await self.aretrieve(str_or_query_bundle)
+        tell(told)
+        return told[-1]
+
+    def calibrate(self, **given: Any) -> Calibration:
+        """Learn the scale of this retriever through its own search, in about 180 searches.
+
+        Args:
+            **given: As in :meth:`recall_signal.Calibration.fit`; all of it is optional.
+
+        Raises:
+            CalibrationError: The retriever gives no cosines, or too few labels for a bound.
+        """
+        bare = self._bare()
+        return Calibration.fit(lambda query: bare.recall(query).pool, **self._named(given))
+
+    async def acalibrate(self, **given: Any) -> Calibration:
+        """:meth:`calibrate`, asynchronously."""
+        bare = self._bare()
+
+        async def search(query: str) -> Pool:
+            return (await bare.arecall(query)).pool
+
+        return await Calibration.afit(search, **self._named(given))
+
+    def with_calibration(self, calibration: Calibration | None) -> RecallRetriever:
+        """This retriever with that calibration.
+
+        Raises:
+            CalibrationError: It was fitted with another encoder.
+        """
+        return self._with(calibration=calibration)
+
+    def _with(self, **changed: Any) -> RecallRetriever:
+        fields = {name: getattr(self._fields, name) for name in RetrieverFields.model_fields}
+        return type(self)(**{**fields, **changed})
+
+    def _bare(self) -> RecallRetriever:
+        """This retriever as a calibration has to see it: the search and its cosines alone."""
+        bare = self._with(calibration=None, baseline=None, selector=None, annotate="none")
+        bare._settings = replace(bare._settings, keep_texts=True)
+        return bare
+
+    def _named(self, given: dict[str, Any]) -> dict[str, Any]:
+        return {"encoder": self._encoder_name, **given}
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        with watching() as inside:
+            outcome = self._driver(query_bundle).run()
+        return self._finish(outcome, inside)
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        with watching() as inside:
+            outcome = await self._driver(query_bundle).arun()
+        return self._finish(outcome, inside)
+
+    def _driver(self, bundle: QueryBundle) -> Driver:
+        embed_model = self._fields.embed_model
+        call = Call(self.retriever, bundle, self._fields, embed_model)
+        return Driver(bundle, self._settings, call.steps(), embed_model)
+
+    def _finish(
+        self, outcome: Outcome[NodeWithScore], inside: list[RecallResponse]
+    ) -> list[NodeWithScore]:
+        """The annotated page.
+
+        Where the level could not be measured here, whoever watches also hears of what wrapped
+        retrievers further inside measured.
+        """
+        response = respond(outcome, self._fields.metadata_key)
+        measured = response.confidence.level != "unknown"
+        tell([response] if measured else [*inside, response])
+        return response.nodes
+
+    def _handle_recursive_retrieval(
+        self,
+        query_bundle: QueryBundle,  # noqa: ARG002
+        nodes: list[NodeWithScore],
+    ) -> list[NodeWithScore]:
+        """Nothing: the wrapped retriever has resolved its objects, and did so once."""
+        return nodes
+
+    async def _ahandle_recursive_retrieval(
+        self,
+        query_bundle: QueryBundle,  # noqa: ARG002
+        nodes: list[NodeWithScore],
+    ) -> list[NodeWithScore]:
+        return nodes
+
+    def _get_prompts(self) -> PromptDictType:
+        return self.retriever._get_prompts()
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return self.retriever._get_prompt_modules()
+
+    def _update_prompts(self, prompts: PromptDictType) -> None:
+        self.retriever._update_prompts(prompts)

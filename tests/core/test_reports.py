@@ -1,0 +1,149 @@
+"""What travels with the results: sparse, plain and independent of everything around it."""
+
+import json
+from typing import Any, get_args
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from recall_signal import SelectionReason, SelectionReport, assess
+from recall_signal.reports import (
+    NOT_CONFIGURED,
+    SELECTION_REASONS,
+    fresh_copy,
+    metadata_entry,
+    report_dict,
+)
+
+APPLIED = SelectionReport(applied=True, model="fake", kept=2, dropped=1, dropped_memory_ids=("m7",))
+
+
+def test_the_reasons_are_the_promised_closed_set() -> None:
+    assert set(SELECTION_REASONS) == {
+        "not_configured",
+        "no_results",
+        "too_few_results",
+        "skipped_by_level",
+        "timeout",
+        "llm_error",
+        "invalid_output",
+        "selected_none",
+    }
+    with pytest.raises(ValidationError):
+        SelectionReport(applied=False, reason="bored")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("reason", SELECTION_REASONS)
+def test_not_applied_serialises_with_its_reason_alone(reason: SelectionReason) -> None:
+    report = SelectionReport(applied=False, reason=reason)
+    assert report.model_dump(mode="json") == {"applied": False, "reason": reason}
+    assert json.loads(report.model_dump_json()) == {"applied": False, "reason": reason}
+
+
+def test_applied_serialises_its_counts_and_ids() -> None:
+    assert APPLIED.model_dump(mode="json") == {
+        "applied": True,
+        "model": "fake",
+        "kept": 2,
+        "dropped": 1,
+        "dropped_memory_ids": ["m7"],
+    }
+
+
+def test_zero_and_empty_are_set_values() -> None:
+    report = SelectionReport(applied=True, model="m", kept=0, dropped=0, dropped_memory_ids=())
+    assert report.model_dump(mode="json") == {
+        "applied": True,
+        "model": "m",
+        "kept": 0,
+        "dropped": 0,
+        "dropped_memory_ids": [],
+    }
+
+
+@pytest.mark.parametrize("report", [APPLIED, NOT_CONFIGURED])
+def test_a_round_trip_changes_nothing(report: SelectionReport) -> None:
+    assert SelectionReport.model_validate_json(report.model_dump_json()) == report
+
+
+def test_a_selection_report_is_frozen_and_closed() -> None:
+    with pytest.raises(ValidationError):
+        APPLIED.kept = 5
+    with pytest.raises(ValidationError):
+        SelectionReport(applied=True, verdict="yes")  # type: ignore[call-arg]
+
+
+def test_not_configured_is_what_its_name_says() -> None:
+    assert NOT_CONFIGURED.model_dump() == {"applied": False, "reason": "not_configured"}
+    assert set(get_args(SelectionReason)) == set(SELECTION_REASONS)
+
+
+def report() -> dict[str, Any]:
+    return report_dict(assess([0.9, 0.5]), APPLIED, "store")
+
+
+def test_the_report_is_versioned_plain_json() -> None:
+    value = report()
+    assert value["v"] == 1
+    assert value["confidence"]["level"] == "high"
+    assert value["selection"]["dropped_memory_ids"] == ["m7"]
+    assert value["cosine_source"] == "store"
+    assert json.loads(json.dumps(value, allow_nan=False)) == value
+
+
+def test_an_entry_adds_rank_and_rounded_cosine() -> None:
+    entry = metadata_entry(report(), 3, 0.123456789)
+    assert entry == {**report(), "rank": 3, "cosine": 0.123457}
+    assert metadata_entry(report(), 0, None)["cosine"] is None
+
+
+@pytest.mark.parametrize("cosine", [float("nan"), float("inf")])
+def test_an_entry_is_plain_json_without_nan(cosine: float) -> None:
+    entry = metadata_entry(report(), 0, cosine)
+    assert entry["cosine"] is None
+
+
+def test_entries_share_nothing_that_can_be_changed() -> None:
+    shared = report()
+    first, second = metadata_entry(shared, 0, 0.9), metadata_entry(shared, 1, 0.5)
+    first["confidence"]["level"] = "changed"
+    first["selection"]["dropped_memory_ids"].append("changed")
+    first["rank"] = 99
+    assert second == {**report(), "rank": 1, "cosine": 0.5}
+    assert shared == report()
+
+
+UNHURRIED = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def containers(value: Any) -> list[Any]:
+    """Every dict and list in a value, itself included."""
+    if isinstance(value, dict):
+        return [value, *(found for item in value.values() for found in containers(item))]
+    if isinstance(value, list):
+        return [value, *(found for item in value for found in containers(item))]
+    return []
+
+
+@UNHURRIED
+@given(st.dictionaries(st.text(), JSON, max_size=4))
+def test_a_fresh_copy_is_equal_and_new_all_the_way_down(value: dict[str, Any]) -> None:
+    copy = fresh_copy(value)
+    assert copy == value
+    assert not {id(item) for item in containers(copy)} & {id(item) for item in containers(value)}
+
+
+def test_a_fresh_copy_shares_what_it_cannot_know() -> None:
+    handle, frozen = object(), (1, 2)
+    copy = fresh_copy({"handle": handle, "frozen": frozen, "deep": [{"handle": handle}]})
+    assert copy["handle"] is handle
+    assert copy["frozen"] is frozen
+    assert copy["deep"][0]["handle"] is handle
