@@ -70,8 +70,8 @@ def assess(
         cosines = cosines.cosines
     ranked, count = _ranked(cosines)
     if ranked:
-        if scores is not None and len(scores):
-            count = len(scores)
+        if scores is not None:
+            count = len(_as_list(scores)) or count
         top = ranked[0]
         if top > RANGE_TOLERANCE or ranked[-1] < -RANGE_TOLERANCE:
             return unknown("score_out_of_range", count)
@@ -89,11 +89,11 @@ def _ranked(values: Values | Any | None) -> tuple[list[float], int]:
     """The finite values from high to low, and how many values were given at all."""
     if values is None:
         return [], 0
-    if not isinstance(values, list):
-        values = _as_list(values)
+    values = _as_list(values)
     try:
         ranked = sorted(values, reverse=True)
-        if isfinite(sum(ranked)):
+        total = sum(ranked)
+        if type(total) is float and isfinite(total):  # numpy scalars would make it another type
             return ranked, len(values)
     except (TypeError, OverflowError):
         pass
@@ -101,7 +101,9 @@ def _ranked(values: Values | Any | None) -> tuple[list[float], int]:
 
 
 def _as_list(values: Any) -> list[Any]:
-    if isinstance(values, str | bytes | dict | set | frozenset):
+    if isinstance(values, list):
+        return values
+    if isinstance(values, str | bytes | dict | set | frozenset) or not hasattr(values, "__iter__"):
         raise InvalidInputError(
             f"expected a sequence with one number or None per candidate, "
             f"got {type(values).__name__}"
@@ -134,10 +136,10 @@ def _not_a_number(value: Any) -> str:
 
 def _by_background(ranked: list[float], count: int, cuts: Thresholds) -> RecallConfidence:
     """Two or more cosines: how far the best one stands out from all the others."""
-    top, rest = ranked[0], ranked[1:]
-    background = sum(rest) / len(rest)
+    top, rest = ranked[0] + 0.0, ranked[1:]  # without the sign of a zero
+    background = sum(rest) / len(rest) + 0.0
     lead = top - background
-    std = dist(rest, [background] * len(rest)) / sqrt(len(rest))
+    std = dist(rest, (background,) * len(rest)) / sqrt(len(rest))
     level: Level
     if background > MIN_BACKGROUND:
         prominence = lead / background

@@ -30,9 +30,9 @@ _KNIFE_EDGE = 1e-9
 """Closer than this to a cut or to a rounding boundary, the order in which a sum is taken could
 decide, so the row goes through :func:`assess` instead."""
 
-_FLAT_SHARE = 1e-9
-"""Where the background holds less than this share of the sum of squares, its variance is mostly
-rounding error: these rows go through :func:`assess` as well."""
+_FLAT_SHARE, _FLAT_VARIANCE = 1e-4, 1e-12
+"""Where the background holds less than this share of the sum of squares, or varies less than
+this, its variance is mostly rounding error: these rows go through :func:`assess` as well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +94,10 @@ def assess_many(cosines: ArrayLike, *, thresholds: Thresholds | None = None) -> 
     import numpy as np
 
     try:
-        table = np.asarray(cosines, dtype=np.float64)
+        given = np.asarray(cosines)
+        if given.dtype.kind in "OUSTMm" and any(isinstance(v, str | bytes) for v in given.flat):
+            raise TypeError  # numpy would read numbers out of texts
+        table = given.astype(np.float64)
     except (TypeError, ValueError):
         raise InvalidInputError(
             "assess_many expects an array [queries, candidates] of numbers, with NaN where a "
@@ -164,7 +167,8 @@ def _by_background(
     certain: NDArray[np.bool_] = np.isfinite(background) & (others >= 1) & (top <= RANGE_TOLERANCE)
     if not block.min() >= -RANGE_TOLERANCE:
         certain &= np.where(np.isfinite(block), block, 0.0).min(axis=1) >= -RANGE_TOLERANCE
-    certain &= (others == 1) | (variance * others > _FLAT_SHARE * squares)
+    spread = (variance * others > _FLAT_SHARE * squares) & (variance > _FLAT_VARIANCE)
+    certain &= (others == 1) | spread
     certain &= np.abs(background - MIN_BACKGROUND) > _KNIFE_EDGE
     for cut in (low, moderate, high):
         certain &= ~separable | (np.abs(grade - cut) > _KNIFE_EDGE)

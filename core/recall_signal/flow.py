@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from recall_signal.assess import Calibrator, assess
@@ -62,7 +62,7 @@ class Embed:
 Request = Fetch | Embed | Ask
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Candidates(Generic[Item]):
     """What one call of the wrapped retriever brought.
 
@@ -112,17 +112,44 @@ class FlowSettings(Generic[Item]):
     keep_texts: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outcome(Generic[Item]):
-    """The end of a query: the page, both reports and the pool behind them."""
+    """The end of a query: the page, both reports and what stands behind them.
+
+    Attributes:
+        items: The page.
+        entries: What each item of the page carries, None for nothing.
+        confidence: The signal.
+        selection: What the selector did.
+        cosine_source: Where the cosines came from.
+        report: Both reports as plain JSON values.
+        candidates: Every candidate.
+        cosines: One per candidate.
+        scores: Keyword scores, one per candidate.
+        settings: The wrapper's.
+    """
 
     items: list[Item]
     entries: list[dict[str, Any] | None]
     confidence: RecallConfidence
     selection: SelectionReport
-    pool: Pool
     cosine_source: CosineSource | None
     report: dict[str, Any]
+    candidates: Sequence[Item]
+    cosines: Sequence[float | None]
+    scores: Sequence[float | None] | None
+    settings: FlowSettings[Item]
+
+    @property
+    def pool(self) -> Pool:
+        """The candidates as a pool, made when asked for: most queries never look at it."""
+        settings, candidates = self.settings, self.candidates
+        return Pool(
+            cosines=self.cosines,
+            ids=[settings.id_of(item) for item in candidates],
+            texts=[settings.text_of(item) for item in candidates] if settings.keep_texts else None,
+            scores=self.scores,
+        )
 
 
 Flow = Generator[Request, Any, Outcome[Item]]
@@ -137,63 +164,71 @@ def recall_flow(query: str, settings: FlowSettings[Item]) -> Flow[Item]:
         items = found.items[: settings.embed_limit]
         cosines, embed_reason = yield from _embed_again(query, items, settings.text_of, cache)
         source, reason = ("embeddings", None) if cosines else (None, embed_reason)
-    if cosines is None:
-        cosines = []
-    pool = Pool(
-        cosines=[*cosines, *[None] * (len(found.items) - len(cosines))],
-        ids=[settings.id_of(item) for item in found.items],
-        texts=[settings.text_of(item) for item in found.items] if settings.keep_texts else None,
-        scores=found.scores,
-    )
-    confidence = _judge(pool, settings)
+    cosines = _fitted(cosines, len(found.items))
+    confidence = _judge(cosines, found.scores, settings)
     if confidence.reason == "no_scores" and reason:
-        confidence = unknown(reason, len(pool))
+        confidence = unknown(reason, len(cosines))
     if confidence.reason == "score_out_of_range":  # then none of these values is a cosine
-        pool, source = replace(pool, cosines=[None] * len(pool)), None
+        cosines, source = [None] * len(cosines), None
     page, selection = found.page, NOT_CONFIGURED
     if settings.selection is not None:
-        page, selection = yield from _select(query, found, pool, confidence, settings)
+        page, selection = yield from _select(query, found, confidence, settings)
     report = report_dict(confidence, selection, source)
     return Outcome(
         items=[found.items[position] for position in page],
-        entries=_entries(report, page, pool, settings.annotate),
+        entries=_entries(report, page, cosines, settings.annotate),
         confidence=confidence,
         selection=selection,
-        pool=pool,
         cosine_source=source,
         report=report,
+        candidates=found.items,
+        cosines=cosines,
+        scores=found.scores,
+        settings=settings,
     )
 
 
-def _judge(pool: Pool, settings: FlowSettings[Any]) -> RecallConfidence:
+def _fitted(cosines: Sequence[float | None] | None, count: int) -> Sequence[float | None]:
+    """One entry per candidate: those beyond the embedding limit have no cosine."""
+    if cosines is None:
+        return [None] * count
+    return cosines if len(cosines) == count else [*cosines, *[None] * (count - len(cosines))]
+
+
+def _judge(
+    cosines: Sequence[float | None],
+    scores: Sequence[float | None] | None,
+    settings: FlowSettings[Any],
+) -> RecallConfidence:
     """The signal; a calibration that fails leaves the uncalibrated one."""
+    cuts, calibration = settings.thresholds, settings.calibration
     try:
-        return assess(pool, thresholds=settings.thresholds, calibration=settings.calibration)
+        return assess(cosines, scores=scores, thresholds=cuts, calibration=calibration)
     except Exception as error:
-        if settings.calibration is None:
+        if calibration is None:
             raise
         log.warning("the calibration failed: %s", type(error).__name__)
-        return assess(pool, thresholds=settings.thresholds)
+        return assess(cosines, scores=scores, thresholds=cuts)
 
 
 def _select(
     query: str,
     found: Candidates[Item],
-    pool: Pool,
     confidence: RecallConfidence,
     settings: FlowSettings[Item],
 ) -> Generator[Request, Any, tuple[Sequence[int], SelectionReport]]:
     """What the selector leaves of the page, as positions in the pool."""
-    assert settings.selection is not None and pool.ids is not None  # noqa: S101, PT018
+    assert settings.selection is not None  # noqa: S101  (the caller looked)
+    page = [found.items[position] for position in found.page]
     try:
-        texts = [settings.read_text_of(found.items[position]) for position in found.page]
+        texts = [settings.read_text_of(item) for item in page]
     except Exception as error:
         log.warning("reading the page's texts failed: %s", type(error).__name__)
         return found.page, SelectionReport(applied=False, reason="llm_error")
     kept, selection = yield from select_page(
         query,
         texts=texts,
-        ids=[pool.ids[position] for position in found.page],
+        ids=[settings.id_of(item) for item in page],
         level=confidence.level,
         options=settings.selection,
     )
@@ -222,11 +257,14 @@ def _embed_again(
 
 
 def _entries(
-    report: dict[str, Any], page: Sequence[int], pool: Pool, annotate: str
+    report: dict[str, Any],
+    page: Sequence[int],
+    cosines: Sequence[float | None],
+    annotate: str,
 ) -> list[dict[str, Any] | None]:
     """What each item of the page carries under the metadata key, None for nothing."""
     carriers = {"all": len(page), "first": 1, "none": 0}[annotate]
     return [
-        metadata_entry(report, rank, pool.cosines[position]) if rank < carriers else None
+        metadata_entry(report, rank, cosines[position]) if rank < carriers else None
         for rank, position in enumerate(page)
     ]

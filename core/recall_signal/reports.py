@@ -66,8 +66,7 @@ class SelectionReport(BaseModel):
 
     @model_serializer(mode="wrap")
     def _without_unset(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        values: dict[str, Any] = handler(self)
-        return {key: value for key, value in values.items() if value is not None}
+        return _set_only(handler(self))
 
 
 class Reports:
@@ -93,8 +92,8 @@ def report_dict(
     """Both reports of one retrieval as plain JSON values, with the format's version."""
     return {
         "v": 1,
-        "confidence": confidence.model_dump(mode="json"),
-        "selection": selection.model_dump(mode="json"),
+        "confidence": dict(vars(confidence)),  # all of its fields are plain JSON values
+        "selection": _set_only(vars(selection)),
         "cosine_source": cosine_source,
     }
 
@@ -116,7 +115,11 @@ def fresh_copy(value: Mapping[str, Any]) -> dict[str, Any]:
     Metadata is plain JSON almost everywhere, so this is as good as a deep copy, several times
     faster, and cannot fail on a value that does not support copying.
     """
-    return {key: _fresh(item) for key, item in value.items()}
+    copy = dict(value)
+    for key, item in copy.items():
+        if type(item) is dict or type(item) is list:
+            copy[key] = _fresh(item)
+    return copy
 
 
 def _fresh(value: Any) -> Any:
@@ -125,3 +128,7 @@ def _fresh(value: Any) -> Any:
     if type(value) is list:
         return [_fresh(item) for item in value]
     return value
+
+
+def _set_only(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}

@@ -18,7 +18,7 @@ __all__ = ["AdapterRegistry", "Reading", "read_scores", "read_vectors"]
 Adapter = TypeVar("Adapter")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reading:
     """The cosines behind some hits, or the reason why there are none.
 

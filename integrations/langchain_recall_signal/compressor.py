@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from langchain_core.callbacks import Callbacks
+from langchain_core.callbacks import (
+    BaseCallbackManager,
+    Callbacks,
+    adispatch_custom_event,
+    dispatch_custom_event,
+)
 from langchain_core.documents import BaseDocumentCompressor, Document
-from pydantic import ConfigDict, Field, PrivateAttr
+from langchain_core.runnables import RunnableConfig
+from pydantic import ConfigDict, Field, PrivateAttr, ValidationError
 
+from langchain_recall_signal.retriever import EVENT_NAME
 from langchain_recall_signal.selector import RunnableSelector, aask, ask
+from recall_signal import ConfigurationError
 from recall_signal.confidence import LEVELS, Level
 from recall_signal.driver import drive, drive_async
 from recall_signal.reports import fresh_copy
 from recall_signal.selection import Ask, SelectionOptions, select_page
+from recall_signal.settings import RESERVED_KEYS, id_in
 
 __all__ = ["SelectorCompressor"]
+
+log = logging.getLogger(__name__)
+
+
+class _Compressed(NamedTuple):
+    """The documents that stay, and what the event says."""
+
+    documents: list[Document]
+    report: dict[str, Any]
 
 
 class SelectorCompressor(BaseDocumentCompressor):
@@ -23,7 +42,8 @@ class SelectorCompressor(BaseDocumentCompressor):
 
     A compressor sees documents only, so there is no recall signal here, and LangChain does not
     call it for an empty page; around a :class:`RecallRetriever` prefer its ``selector=``. Where
-    a document already carries an entry, its ``selection`` and ``rank`` are replaced.
+    a document already carries an entry, its ``selection`` and ``rank`` are replaced. Within a
+    run, the custom event ``recall_signal`` says it as well, also where no document is left.
 
     Attributes:
         selector: As in :class:`RecallRetriever`.
@@ -33,7 +53,7 @@ class SelectorCompressor(BaseDocumentCompressor):
         id_key: Metadata key of a document's id; None takes ``Document.id``.
 
     Raises:
-        ConfigurationError: The selector is not one.
+        ConfigurationError: The selector is not one, or another setting is wrong.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", frozen=True)
@@ -45,8 +65,16 @@ class SelectorCompressor(BaseDocumentCompressor):
 
     _step: RunnableSelector = PrivateAttr()
 
-    def model_post_init(self, context: Any) -> None:  # noqa: ARG002
-        """Find out how the selector is asked."""
+    def __init__(self, **settings: Any) -> None:
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            wrong = "; ".join(f"{item['loc'][0]}: {item['msg']}" for item in error.errors())
+            raise ConfigurationError(f"SelectorCompressor: {wrong}") from None
+        if self.metadata_key in RESERVED_KEYS:
+            raise ConfigurationError(
+                f"SelectorCompressor: metadata_key {self.metadata_key!r} has a meaning of its own"
+            )
         self._step = RunnableSelector(self.selector)
 
     def compress_documents(
@@ -54,22 +82,34 @@ class SelectorCompressor(BaseDocumentCompressor):
     ) -> Sequence[Document]:
         """The documents that stay, as copies, in their order."""
         flow = self._flow(documents, query)
-        return drive(flow, lambda request: ask(self._step, request, callbacks))
+        compressed = drive(flow, lambda request: ask(self._step, request, callbacks))
+        if _has_listeners(callbacks):
+            config: RunnableConfig = {"callbacks": callbacks}
+            try:
+                dispatch_custom_event(EVENT_NAME, compressed.report, config=config)
+            except Exception as error:  # an event must not cost the page
+                log.warning("the event %s was not sent: %s", EVENT_NAME, type(error).__name__)
+        return compressed.documents
 
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
         """:meth:`compress_documents`, asynchronously."""
         flow = self._flow(documents, query)
-        return await drive_async(flow, lambda request: aask(self._step, request, callbacks))
+        compressed = await drive_async(flow, lambda request: aask(self._step, request, callbacks))
+        if _has_listeners(callbacks):
+            config: RunnableConfig = {"callbacks": callbacks}
+            try:
+                await adispatch_custom_event(EVENT_NAME, compressed.report, config=config)
+            except Exception as error:
+                log.warning("the event %s was not sent: %s", EVENT_NAME, type(error).__name__)
+        return compressed.documents
 
-    def _flow(
-        self, documents: Sequence[Document], query: str
-    ) -> Generator[Ask, Any, list[Document]]:
+    def _flow(self, documents: Sequence[Document], query: str) -> Generator[Ask, Any, _Compressed]:
         kept, selection = yield from select_page(
             query,
             texts=[document.page_content for document in documents],
-            ids=[self._id_of(document) for document in documents],
+            ids=[id_in(document.metadata, self.id_key, document.id) for document in documents],
             level=self._known_level(documents),
             options=self.options,
         )
@@ -80,7 +120,7 @@ class SelectorCompressor(BaseDocumentCompressor):
             entry = {**self._entry(document), **fresh_copy(report), "rank": rank}
             metadata = {**fresh_copy(document.metadata), self.metadata_key: entry}
             copies.append(document.model_copy(update={"metadata": metadata}))
-        return copies
+        return _Compressed(copies, report)
 
     def _known_level(self, documents: Sequence[Document]) -> Level:
         confidence = self._entry(documents[0]).get("confidence") if documents else None
@@ -91,6 +131,9 @@ class SelectorCompressor(BaseDocumentCompressor):
         entry = document.metadata.get(self.metadata_key)
         return fresh_copy(entry) if isinstance(entry, dict) else {}
 
-    def _id_of(self, document: Document) -> str | None:
-        value = document.metadata.get(self.id_key) if self.id_key else None
-        return document.id if value is None else str(value)
+
+def _has_listeners(callbacks: Callbacks) -> bool:
+    """Whether there is a run to tell, and somebody who listens to it."""
+    if not isinstance(callbacks, BaseCallbackManager):
+        return False
+    return callbacks.parent_run_id is not None and bool(callbacks.handlers)

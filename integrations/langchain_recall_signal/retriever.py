@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -51,6 +51,16 @@ EVENT_NAME = "recall_signal"
 """The custom event that carries both reports of every retrieval."""
 
 
+@dataclass(slots=True)
+class _Parts:
+    """What is worked out from a wrapper's settings once, and shared by its calls."""
+
+    reader: Reader
+    settings: FlowSettings[Document]
+    selector: Any  # a RunnableSelector, where the flow asks for one
+    encoder: str | None
+
+
 class RecallRetriever(WrapperFields, BaseRetriever):
     """Wraps a retriever and says whether what it returned is worth reading.
 
@@ -89,9 +99,7 @@ class RecallRetriever(WrapperFields, BaseRetriever):
     retriever: Runnable[Any, Any]
     embeddings: Embeddings | None = None
 
-    _settings: FlowSettings[Document] = PrivateAttr()
-    _reader: Reader = PrivateAttr()
-    _selector: RunnableSelector = PrivateAttr()
+    _parts: _Parts = PrivateAttr()
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -117,23 +125,24 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         """Check the settings against each other, once, and make what every call shares."""
         self.check_page(page_size(self.retriever, self.k))
         kind = self.declared_kind
-        self._reader = Reader(self.retriever, kind)
-        if kind and kind.convertible and not self._reader.taps and not self.embeddings:
+        reader = Reader(self.retriever, kind)
+        if kind and kind.convertible and not reader.taps and not self.embeddings:
             raise self._wrong(
                 f"score_kind={str(kind)!r} needs scores, and {type(self.retriever).__name__} "
                 "gives documents without any; pass embeddings= to compute the cosines"
             )
-        if self.selector is not None:
-            self._selector = RunnableSelector(self.selector)
+        encoder = encoder_name(self.embeddings or getattr(reader.store, "embeddings", None))
         if self.calibration is not None:
-            self.calibration.require_encoder(self._encoder_name())
-        self._settings = self.flow_settings(
+            self.calibration.require_encoder(encoder)
+        settings = self.flow_settings(
             id_of=partial(_id_of, self.id_key),
             text_of=_text_of,
             read_text_of=_text_of,
             encodes=self.embeddings is not None,
             embed_limit=self.pool_size,
         )
+        selector = None if self.selector is None else RunnableSelector(self.selector)
+        self._parts = _Parts(reader, settings, selector, encoder)
 
     @classmethod
     def from_vectorstore(
@@ -194,15 +203,11 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         """This retriever as a calibration has to see it: the search and its cosines alone."""
         extras = ("calibration", "baseline", "selector")
         bare = self.model_copy(update={**dict.fromkeys(extras), "annotate": "none"})
-        bare._settings = replace(bare._settings, keep_texts=True)
+        bare._parts.settings = replace(bare._parts.settings, keep_texts=True)
         return bare
 
     def _named(self, given: dict[str, Any]) -> dict[str, Any]:
-        return {"encoder": self._encoder_name(), **given}
-
-    def _encoder_name(self) -> str | None:
-        store = self._reader.store
-        return encoder_name(self.embeddings or getattr(store, "embeddings", None))
+        return {"encoder": self._parts.encoder, **given}
 
     def recall(
         self, query: str, config: RunnableConfig | None = None, **kwargs: Any
@@ -253,17 +258,18 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         _seen: list[RecallResponse] | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        call = self._call(k, kwargs, "invoke")
+        parts = self._parts
+        call = self._call(parts.reader, k, kwargs, "invoke")
 
         def perform(request: Request) -> Any:
             if isinstance(request, Embed):
                 return embed(self.embeddings, request)
             if isinstance(request, Ask):
-                return ask(self._selector, request, run_manager.get_child())
+                return ask(parts.selector, request, run_manager.get_child())
             child = run_manager.get_child()
             return call.read(call.target.invoke(query, {"callbacks": child}, **call.kwargs))
 
-        outcome = drive(recall_flow(query, self._settings), perform)
+        outcome = drive(recall_flow(query, parts.settings), perform)
         response = self._finish(outcome, _seen)
         if run_manager.handlers:
             config: RunnableConfig = {"callbacks": run_manager.get_child()}
@@ -282,17 +288,18 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         _seen: list[RecallResponse] | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        call = self._call(k, kwargs, "ainvoke")
+        parts = self._parts
+        call = self._call(parts.reader, k, kwargs, "ainvoke")
 
         async def perform(request: Request) -> Any:
             if isinstance(request, Embed):
                 return await aembed(self.embeddings, request)
             if isinstance(request, Ask):
-                return await aask(self._selector, request, run_manager.get_child())
+                return await aask(parts.selector, request, run_manager.get_child())
             child = run_manager.get_child()
             return call.read(await call.target.ainvoke(query, {"callbacks": child}, **call.kwargs))
 
-        outcome = await drive_async(recall_flow(query, self._settings), perform)
+        outcome = await drive_async(recall_flow(query, parts.settings), perform)
         response = self._finish(outcome, _seen)
         if run_manager.handlers:
             config: RunnableConfig = {"callbacks": run_manager.get_child()}
@@ -303,10 +310,14 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         return response
 
     def _call(
-        self, k: int | None, kwargs: dict[str, Any], method: Literal["invoke", "ainvoke"]
+        self,
+        reader: Reader,
+        k: int | None,
+        kwargs: dict[str, Any],
+        method: Literal["invoke", "ainvoke"],
     ) -> Call:
         k = self.k if k is None else k
-        return Call(self.retriever, self._reader, self.pool_size, k, kwargs, method)
+        return Call(self.retriever, reader, self.pool_size, k, kwargs, method)
 
     def _finish(
         self, outcome: Outcome[Document], seen: list[RecallResponse] | None

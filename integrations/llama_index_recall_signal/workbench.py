@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import TextNode
 
 from llama_index_recall_signal.encoders import EncoderEmbedding
 from llama_index_recall_signal.retriever import RecallRetriever
+from recall_signal import Calibration
 from recall_signal.cli.frameworks import Answer, Hit, Passage
 from recall_signal.encoders import Encoder
+from recall_signal.selection import SelectionOptions, Selector
 
 __all__ = ["LlamaIndexWorkbench", "build"]
 
@@ -35,11 +38,22 @@ class LlamaIndexWorkbench:
             )
             for hit in response.nodes
         ]
-        return Answer(response.confidence, hits)
+        return Answer(response.confidence, hits, response.selection)
+
+    def calibrate(self, **given: Any) -> Calibration:
+        """Learn the scale of the retriever."""
+        return self.retriever.calibrate(**given)
 
 
 def build(
-    passages: Sequence[Passage], encoder: Encoder, k: int, pool_size: int
+    passages: Sequence[Passage],
+    encoder: Encoder,
+    k: int,
+    pool_size: int,
+    *,
+    selector: Selector | None = None,
+    selector_options: SelectionOptions | None = None,
+    calibration: Calibration | None = None,
 ) -> LlamaIndexWorkbench:
     """Embed the passages, all in one call, and make them searchable."""
     vectors = encoder.embed_documents([passage.text for passage in passages])
@@ -55,5 +69,11 @@ def build(
     ]
     index = VectorStoreIndex(nodes, embed_model=EncoderEmbedding(encoder))
     return LlamaIndexWorkbench(
-        RecallRetriever(index.as_retriever(similarity_top_k=k), pool_size=pool_size)
+        RecallRetriever(
+            index.as_retriever(similarity_top_k=k),
+            pool_size=pool_size,
+            selector=selector,
+            selector_options=selector_options,
+            calibration=calibration,
+        )
     )

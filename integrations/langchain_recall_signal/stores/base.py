@@ -14,7 +14,7 @@ from recall_signal.stores import Reading, read_scores
 __all__ = ["Hits", "StoreAdapter"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Hits:
     """What one search of a store brought, in rank order.
 

@@ -44,6 +44,7 @@ class _Facts:
     index: Any
     ids: Any
     size: int
+    kind: ScoreKind
     norm: float = 0.0
     spread: float = 0.0
     readable: bool = False
@@ -76,10 +77,12 @@ class FaissAdapter(StoreAdapter):
 
     def read(self, store: Any, hits: Hits) -> Reading:
         """By the exact formula where norms are known, else from the stored vectors."""
-        kind = self.score_kind(store)
+        facts = _facts.get(store)
+        if facts is None or not facts.still_hold(store):
+            facts = _facts[store] = _read_facts(store, self.score_kind(store))
+        kind = facts.kind
         if not kind.convertible:
             return Reading(None, reason="score_not_convertible")
-        facts = _facts_of(store)
         query_norm = _query_norm(store, hits.query_vector)
         if facts.hold_for(query_norm):
             return Reading(_exact(hits.scores, kind, query_norm, facts.norm), "store")
@@ -107,17 +110,10 @@ def _query_norm(store: Any, vector: Sequence[float] | None) -> float:
     return length
 
 
-def _facts_of(store: Any) -> _Facts:
-    facts = _facts.get(store)
-    if facts is None or not facts.still_hold(store):
-        facts = _facts[store] = _read_facts(store)
-    return facts
-
-
-def _read_facts(store: Any) -> _Facts:
+def _read_facts(store: Any, kind: ScoreKind) -> _Facts:
     index = store.index
-    facts = _Facts(index, store.index_to_docstore_id, int(index.ntotal))
-    if not facts.size:
+    facts = _Facts(index, store.index_to_docstore_id, int(index.ntotal), kind)
+    if not facts.size or not kind.convertible:
         return facts
     try:
         # One by one: where an index gives nothing back, asking for a range ends the process,

@@ -1,0 +1,48 @@
+"""`make bench-speed` runs and prints every row; its figures are looked at elsewhere."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "speed.py"
+
+ROWS = [
+    *(f"assess, {n} cosines, {order}" for n in (10, 50, 200) for order in ("sorted", "shuffled")),
+    "assess_many, no value missing",
+    "assess_many, 1 in 10 missing",
+    *(
+        f"{store} {method}, {row}"
+        for store in ("InMemory", "FAISS")
+        for method in ("invoke", "ainvoke")
+        for row in ("idle wrapper", *["RecallRetriever"] * 3)
+    ),
+    "import recall_signal, best of 1",
+    "import recall_signal loads",
+]
+
+
+@pytest.fixture(scope="module")
+def printed() -> list[str]:
+    command = [sys.executable, str(SCRIPT), "--quick"]
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stderr
+    return [line.strip() for line in done.stdout.splitlines()]
+
+
+def test_every_row_is_printed(printed: list[str]) -> None:
+    assert [row for line in printed for row in set(ROWS) if line.startswith(row + "  ")] == ROWS
+
+
+def test_every_bar_has_its_verdict(printed: list[str]) -> None:
+    verdicts = [line.split()[-1] for line in printed if "<=" in line or "neither  " in line]
+    assert len(verdicts) == 7
+    assert set(verdicts) <= {"pass", "miss"}
+
+
+def test_the_import_brings_neither_framework(printed: list[str]) -> None:
+    assert next(line for line in printed if "signal loads" in line).split()[-2:] == [
+        "neither",
+        "pass",
+    ]
