@@ -100,12 +100,13 @@ def report_dict(
 
 def metadata_entry(report: Mapping[str, Any], rank: int, cosine: float | None) -> dict[str, Any]:
     """One item's own copy of the report, with its rank on the page (from 0) and its cosine."""
+    known = cosine is not None and isfinite(cosine)
     return {
-        **fresh_copy(report),
+        **report,
+        "confidence": dict(report["confidence"]),
+        "selection": fresh_copy(report["selection"]),
         "rank": rank,
-        "cosine": round(cosine, COSINE_DECIMALS)
-        if cosine is not None and isfinite(cosine)
-        else None,
+        "cosine": round(cosine, COSINE_DECIMALS) if known else None,  # type: ignore[arg-type]
     }
 
 

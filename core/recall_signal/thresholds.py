@@ -104,7 +104,10 @@ _CUTS = tuple(field.name for field in fields(Thresholds) if field.name != "encod
 def _number(name: str, value: object) -> float:
     """A finite built-in float, from any real number but a bool."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    number = float(value) if is_number else float("nan")  # type: ignore[arg-type]
+    try:
+        number = float(value) if is_number else float("nan")  # type: ignore[arg-type]
+    except OverflowError:
+        number = float("inf")
     if not isfinite(number):
         given = repr(value) if is_number else type(value).__name__
         raise ConfigurationError(f"Thresholds.{name} must be a finite number, got {given}")

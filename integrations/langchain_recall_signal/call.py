@@ -133,6 +133,8 @@ class Call:
 
 def _checked(returned: Any) -> list[Document]:
     is_list = isinstance(returned, list | tuple)
+    if is_list and set(map(type, returned)) <= {Document}:
+        return list(returned)
     strangers = [item for item in returned if not isinstance(item, Document)] if is_list else []
     if is_list and not strangers:
         return list(returned)

@@ -39,7 +39,7 @@ class Recorder:
         """The recorded search, None where there was none."""
         if self.hits is None:
             return None
-        documents, scores = [hit[0] for hit in self.hits], [hit[1] for hit in self.hits]
+        documents, scores = zip(*self.hits, strict=True) if self.hits else ((), ())
         return Hits(documents, scores, self.query_vector)
 
 
