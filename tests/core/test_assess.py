@@ -223,7 +223,18 @@ def test_scores_decide_where_no_cosine_is_usable() -> None:
 def test_figures_are_rounded_and_comparisons_are_not() -> None:
     confidence = assess([0.56784, 0.51234, 0.49])
     assert figures(confidence) == ("low", 0.568, 0.133, 5.969)
+    assert assess([0.12345]).top_score == 0.123
+    assert assess([], scores=[0.12345]).top_score == 0.123
     assert assess([], scores=[0.12345, 0.1]).top_score == 0.123
+    assert assess([], scores=[0.12345, -1e200]).top_score == 0.123
+
+
+@pytest.mark.parametrize(
+    ("top", "level"), [(0.75, "high"), (0.625, "moderate"), (0.5625, "low"), (0.5624, "none")]
+)
+def test_a_prominence_exactly_on_its_cut_reaches_it(top: float, level: str) -> None:
+    cuts = Thresholds(prominence_high=0.5, prominence_moderate=0.25, prominence_low=0.125)
+    assert assess([top, 0.5], thresholds=cuts).level == level
 
 
 def test_other_cuts_move_the_level() -> None:
