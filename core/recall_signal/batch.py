@@ -94,11 +94,11 @@ def assess_many(cosines: ArrayLike, *, thresholds: Thresholds | None = None) -> 
     import numpy as np
 
     try:
-        given = np.asarray(cosines)
+        given = np.ma.asarray(cosines)
         if given.dtype.kind in "OUSTMm" and any(isinstance(v, str | bytes) for v in given.flat):
             raise TypeError  # numpy would read numbers out of texts
-        table = given.astype(np.float64)
-    except (TypeError, ValueError):
+        table = np.ma.filled(given.astype(np.float64), np.nan)
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInputError(
             "assess_many expects an array [queries, candidates] of numbers, with NaN where a "
             "cosine is missing"

@@ -70,7 +70,9 @@ def as_vectors(vectors: Any, count: int) -> list[NDArray[np.float32]]:
     """
     import numpy as np
 
-    rows = [np.asarray(vector, dtype=np.float32) for vector in vectors]
+    rows = [
+        np.array(vector, dtype=np.float32) for vector in vectors
+    ]  # an encoder may reuse its own
     shapes = {row.shape for row in rows}
     if len(rows) != count or len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
         raise VectorMismatch(

@@ -222,13 +222,14 @@ def _select(
     page = [found.items[position] for position in found.page]
     try:
         texts = [settings.read_text_of(item) for item in page]
+        ids = [settings.id_of(item) for item in page]
     except Exception as error:
         log.warning("reading the page's texts failed: %s", type(error).__name__)
         return found.page, SelectionReport(applied=False, reason="llm_error")
     kept, selection = yield from select_page(
         query,
         texts=texts,
-        ids=[settings.id_of(item) for item in page],
+        ids=ids,
         level=confidence.level,
         options=settings.selection,
     )

@@ -93,7 +93,7 @@ def report_dict(
     return {
         "v": 1,
         "confidence": dict(vars(confidence)),  # all of its fields are plain JSON values
-        "selection": _set_only(vars(selection)),
+        "selection": fresh_copy(_set_only(vars(selection))),
         "cosine_source": cosine_source,
     }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from math import isfinite, log
+from typing import Any
 
 from recall_signal.errors import ConfigurationError, InvalidInputError
 
@@ -141,11 +142,21 @@ def to_cosine(score: float | None, kind: ScoreKind | str) -> float | None:
     formula = _FORMULAS.get(parse_score_kind(kind))
     if score is None or formula is None:
         return None
-    if isinstance(score, bool | str) or not hasattr(score, "__float__"):
-        raise InvalidInputError(f"a score must be a number or None, got {type(score).__name__}")
-    number = float(score)
+    number = _number(score)
     cosine = formula(number) if isfinite(number) else None
     return cosine if cosine is None or isfinite(cosine) else None
+
+
+def _number(score: Any) -> float:
+    """A built-in float; NaN for what no float can hold."""
+    try:
+        if not isinstance(score, bool | str | bytes):
+            return float(score)
+    except OverflowError:
+        return float("nan")
+    except (TypeError, ValueError):
+        pass
+    raise InvalidInputError(f"a score must be a number or None, got {type(score).__name__}")
 
 
 def to_cosines(

@@ -1,7 +1,9 @@
 """Cosines from vectors, and the memory of vectors that were made before."""
 
+import pickle
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -57,13 +59,14 @@ def test_it_never_grows_beyond_its_size() -> None:
     assert CACHED_TEXTS == 2048
 
 
-def test_a_deep_copy_is_empty_and_independent() -> None:
+@pytest.mark.parametrize("make", [copy, deepcopy, lambda cache: pickle.loads(pickle.dumps(cache))])
+def test_a_copy_is_empty_and_independent(make: Callable[[Any], Any]) -> None:
     cache = EmbeddingCache(size=1)
     cache.store(["a"], [vector(1)])
-    copy = deepcopy(cache)
-    assert known(copy, ["a"]) == []
-    copy.store(["x", "y"], [vector(1), vector(2)])
-    assert known(copy, ["x", "y"]) == ["y"]
+    other = make(cache)
+    assert known(other, ["a"]) == []
+    other.store(["x", "y"], [vector(1), vector(2)])
+    assert known(other, ["x", "y"]) == ["y"]
     assert known(cache, ["a", "y"]) == ["a"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recall_signal import Thresholds, assess
+from recall_signal import InvalidInputError, RecallConfidence, Thresholds, assess
 from recall_signal.driver import drive, drive_async
 from recall_signal.embedding import EmbeddingCache, VectorMismatch
 from recall_signal.flow import (
@@ -137,6 +137,56 @@ def test_an_empty_page_embeds_nothing_and_is_none() -> None:
     assert world.requests == [Fetch()]
     assert (outcome.items, outcome.entries) == ([], [])
     assert (outcome.confidence.level, outcome.confidence.result_count) == ("none", 0)
+
+
+class Fixed:
+    """A calibrator with a set answer; an error is raised."""
+
+    def __init__(self, probability: float | Exception) -> None:
+        self.probability = probability
+
+    def apply(self, confidence: RecallConfidence, cosines: Sequence[float]) -> RecallConfidence:
+        if isinstance(self.probability, Exception):
+            raise self.probability
+        changes = {"probability": self.probability, "basis": "calibration", "level": "none"}
+        return confidence.model_copy(update=changes)
+
+
+def test_a_calibration_decides_the_level() -> None:
+    outcome = run(World(candidates(cosines=[0.9, 0.5, 0.1])), settings(calibration=Fixed(0.1)))
+    assert (outcome.confidence.level, outcome.confidence.probability) == ("none", 0.1)
+    assert outcome.report["confidence"]["basis"] == "calibration"
+
+
+def test_a_calibration_that_fails_leaves_the_uncalibrated_signal(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rules = settings(calibration=Fixed(RuntimeError(QUERY)))
+    outcome = run(World(candidates(cosines=[0.9, 0.5, 0.1])), rules)
+    assert outcome.items == ITEMS
+    assert outcome.confidence == assess([0.9, 0.5, 0.1])
+    assert "RuntimeError" in caplog.text
+    assert QUERY not in caplog.text
+
+
+def test_cosines_that_are_no_numbers_are_an_adapters_mistake() -> None:
+    with pytest.raises(InvalidInputError):
+        run(World(candidates(cosines=["0.9", "0.5", "0.1"])))
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_pool_holds_texts_only_where_they_are_kept(kept: bool) -> None:
+    found = candidates(cosines=[0.9, 0.5, 0.1], scores=[3, 2, 1])
+    pool = run(World(found), settings(keep_texts=kept)).pool
+    assert pool.texts == (["near", "far", "across"] if kept else None)
+    assert pool.scores == [3, 2, 1]
+
+
+def test_values_out_of_range_are_not_passed_on_as_cosines() -> None:
+    outcome = run(World(candidates(cosines=[2.0, 0.5, 0.1], source="declared")))
+    assert outcome.confidence.reason == "score_out_of_range"
+    assert outcome.cosine_source is None
+    assert [entry["cosine"] for entry in outcome.entries if entry] == [None] * 3
 
 
 # Annotation

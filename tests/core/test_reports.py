@@ -12,6 +12,7 @@ from recall_signal import SelectionReason, SelectionReport, assess
 from recall_signal.reports import (
     NOT_CONFIGURED,
     SELECTION_REASONS,
+    Reports,
     fresh_copy,
     metadata_entry,
     report_dict,
@@ -91,6 +92,29 @@ def test_the_report_is_versioned_plain_json() -> None:
     assert value["selection"]["dropped_memory_ids"] == ["m7"]
     assert value["cosine_source"] == "store"
     assert json.loads(json.dumps(value, allow_nan=False)) == value
+
+
+def test_a_report_can_be_changed_without_changing_what_it_was_made_of() -> None:
+    confidence = assess([0.9, 0.5])
+    selection = APPLIED.model_copy(deep=True)
+    value = report_dict(confidence, selection, "store")
+    value["confidence"]["level"] = "changed"
+    value["selection"]["dropped_memory_ids"].append("changed")
+    assert confidence.level == "high"
+    assert selection == APPLIED
+
+
+@pytest.mark.parametrize("selection", [APPLIED, NOT_CONFIGURED])
+def test_every_response_gives_its_reports_as_a_dict(selection: SelectionReport) -> None:
+    class Response(Reports):
+        def __init__(self) -> None:
+            self.confidence, self.selection = assess([0.9, 0.5]), selection
+            self.cosine_source = "vectors"
+
+    value = Response().to_dict()
+    assert value["confidence"] == assess([0.9, 0.5]).model_dump(mode="json")
+    assert value["selection"] == selection.model_dump(mode="json")
+    assert value["cosine_source"] == "vectors"
 
 
 def test_an_entry_adds_rank_and_rounded_cosine() -> None:
