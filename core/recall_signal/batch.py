@@ -94,7 +94,7 @@ def assess_many(cosines: ArrayLike, *, thresholds: Thresholds | None = None) -> 
     import numpy as np
 
     try:
-        given = np.ma.asarray(cosines)
+        given: Any = np.ma.asarray(cosines)
         if given.dtype.kind in "OUSTMm" and any(isinstance(v, str | bytes) for v in given.flat):
             raise TypeError  # numpy would read numbers out of texts
         table = np.ma.filled(given.astype(np.float64), np.nan)

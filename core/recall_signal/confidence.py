@@ -6,8 +6,6 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from recall_signal.display import confidence_html
-
 __all__ = ["LEVELS", "REASONS", "Basis", "Level", "RecallConfidence", "unknown"]
 
 Level = Literal["high", "moderate", "low", "none", "unknown"]
@@ -18,6 +16,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 REASONS: dict[str, str] = {
     "no_scores": "the candidates carry no usable score",
     "score_not_convertible": "the retriever's scores are of a kind that no cosine can be had from",
+    "score_inverted": "the score rises with the rank, so its kind must be the other way round",
     "score_out_of_range": "a value lies outside what a cosine can be, so the score kind, the "
     "metric or the assumption of unit vectors is wrong",
     "store_not_recognised": "the store behind the retriever is not one whose score is known",
@@ -53,7 +52,7 @@ class RecallConfidence(BaseModel):
         reason: Machine-readable, set with ``unknown`` (see :data:`REASONS`).
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     level: Level
     top_score: float | None = None
@@ -66,6 +65,8 @@ class RecallConfidence(BaseModel):
     reason: str | None = None
 
     def _repr_html_(self) -> str:
+        from recall_signal.display import confidence_html
+
         return confidence_html(self)
 
 

@@ -61,6 +61,9 @@ class Embed:
 
 Request = Fetch | Embed | Ask
 
+_NO_COSINES = ("score_out_of_range", "adapter_failed")
+"""Reasons that say that none of the values read is a cosine, so that none is shown as one."""
+
 
 @dataclass(slots=True)
 class Candidates(Generic[Item]):
@@ -168,7 +171,7 @@ def recall_flow(query: str, settings: FlowSettings[Item]) -> Flow[Item]:
     confidence = _judge(cosines, found.scores, settings)
     if confidence.reason == "no_scores" and reason:
         confidence = unknown(reason, len(cosines))
-    if confidence.reason == "score_out_of_range":  # then none of these values is a cosine
+    if confidence.reason in _NO_COSINES:
         cosines, source = [None] * len(cosines), None
     page, selection = found.page, NOT_CONFIGURED
     if settings.selection is not None:
@@ -205,10 +208,11 @@ def _judge(
     try:
         return assess(cosines, scores=scores, thresholds=cuts, calibration=calibration)
     except Exception as error:
-        if calibration is None:
-            raise
-        log.warning("the calibration failed: %s", type(error).__name__)
+        log.warning("judging the candidates failed: %s", type(error).__name__)
+    try:
         return assess(cosines, scores=scores, thresholds=cuts)
+    except Exception:  # said already
+        return unknown("adapter_failed", len(cosines))
 
 
 def _select(

@@ -120,7 +120,8 @@ def parse_score_kind(kind: ScoreKind | str) -> ScoreKind:
         return ScoreKind(kind)
     except ValueError:
         raise ConfigurationError(
-            f"score_kind must be one of {', '.join(ScoreKind)}, got {kind!r}"
+            f"score_kind must be one of {', '.join(ScoreKind)}, "
+            f"got {repr(kind) if isinstance(kind, str | int | None) else type(kind).__name__}"
         ) from None
 
 

@@ -135,7 +135,8 @@ class WrapperFields(SignalFields):
         Raises:
             ConfigurationError: ``pool_size`` was set below the page size.
         """
-        if self.pool_size != DEFAULT_POOL_SIZE and page_size and self.pool_size < page_size:
+        chosen = "pool_size" in self.model_fields_set
+        if chosen and page_size and self.pool_size < page_size:
             raise self._wrong(f"pool_size={self.pool_size} is below the page's k={page_size}")
 
     def _selection(self) -> SelectionOptions | None:
@@ -143,7 +144,7 @@ class WrapperFields(SignalFields):
         if self.selector is None:
             return None
         options = self.selector_options or SelectionOptions()
-        if self.selector_timeout != DEFAULT_TIMEOUT:
+        if "selector_timeout" in self.model_fields_set:
             options = replace(options, timeout=self.selector_timeout)
         return options
 
@@ -151,7 +152,10 @@ class WrapperFields(SignalFields):
 def id_in(metadata: Mapping[str, Any], key: str | None, own: str | None) -> str | None:
     """An item's id: what its metadata has under ``key``, else the framework's own."""
     value = metadata.get(key) if key else None
-    return own if value is None else str(value)
+    try:
+        return own if value is None else str(value)
+    except Exception:  # an id that cannot be written down is none
+        return own
 
 
 def _in_words(error: ValidationError) -> str:

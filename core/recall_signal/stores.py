@@ -6,16 +6,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import getattr_static
+from operator import lt
 from typing import Any, Generic, TypeVar
 
 from recall_signal.embedding import cosines_of
-from recall_signal.errors import ConfigurationError
+from recall_signal.errors import ConfigurationError, InvalidResultError
 from recall_signal.reports import CosineSource
 from recall_signal.scores import ScoreKind, to_cosines
 
-__all__ = ["AdapterRegistry", "Reading", "read_scores", "read_vectors"]
+__all__ = [
+    "AdapterRegistry",
+    "Reading",
+    "checked",
+    "checked_items",
+    "read_scores",
+    "read_vectors",
+]
 
 Adapter = TypeVar("Adapter")
+Found = TypeVar("Found")
+
+_A_RANKING = 3
+"""Hits from which a rising order is no accident."""
 
 
 @dataclass(slots=True)
@@ -41,7 +53,9 @@ def read_scores(scores: Sequence[float | None], kind: ScoreKind, source: CosineS
         numbers = [None if score is None else float(score) for score in scores]
         return Reading(None, scores=numbers)
     cosines, reason = to_cosines(scores, kind)
-    return Reading(None, reason=reason) if cosines is None else _reading(cosines, source)
+    if cosines is None:
+        return Reading(None, reason=reason)
+    return Reading(None, reason="score_inverted") if _rises(cosines) else _reading(cosines, source)
 
 
 def read_vectors(query_vector: Any, vectors: Sequence[Any | None]) -> Reading:
@@ -54,10 +68,56 @@ def read_vectors(query_vector: Any, vectors: Sequence[Any | None]) -> Reading:
     return _reading([None if vector is None else next(known) for vector in vectors], "vectors")
 
 
+def checked(reading: Any, count: int) -> Reading:
+    """What an adapter read, once it is sure that it fits the hits.
+
+    Raises:
+        ValueError: It is not a :class:`Reading` with one number or None for each hit.
+    """
+    if not isinstance(reading, Reading):
+        raise ValueError("an adapter must return a Reading")
+    for values in (reading.cosines, reading.scores):
+        if values is not None and len(values) != count:
+            raise ValueError("an adapter must read one value for each hit")
+    if reading.cosines is not None:
+        sum(cosine for cosine in reading.cosines if cosine is not None)  # no number raises
+    return reading
+
+
+def checked_items(returned: Any, item_class: type[Found]) -> list[Found]:
+    """What a wrapped retriever returned, once it is sure that it is a page.
+
+    Raises:
+        InvalidResultError: It is something other than a list of the framework's own items.
+    """
+    if isinstance(returned, list | tuple):
+        if all(isinstance(item, item_class) for item in returned):
+            return list(returned)
+        stranger = next(item for item in returned if not isinstance(item, item_class))
+        given = f"a list with {type(stranger).__name__}"
+    else:
+        given = type(returned).__name__
+    name = item_class.__name__
+    raise InvalidResultError(
+        f"the wrapped retriever must return a list of {name}, got {given}; "
+        f"end what is wrapped with a step that returns {name}s"
+    )
+
+
 def _reading(cosines: Sequence[float | None], source: CosineSource) -> Reading:
     if cosines and all(cosine is None for cosine in cosines):
         return Reading(None, reason="no_scores")
     return Reading(cosines, source)
+
+
+def _rises(cosines: Sequence[float | None]) -> bool:
+    """Whether every hit is better than the one before it: then the number is the other way round.
+
+    A ranking of a plain search falls. Rerankers and diversity break that, but do not turn it
+    into its opposite for three hits and more.
+    """
+    known = [cosine for cosine in cosines if cosine is not None]
+    return len(known) >= _A_RANKING and all(map(lt, known, known[1:]))
 
 
 class AdapterRegistry(Generic[Adapter]):
@@ -92,7 +152,7 @@ class AdapterRegistry(Generic[Adapter]):
         if not isinstance(store_class, str) or "." not in store_class:
             raise ConfigurationError(
                 f"store_class must be a dotted class name like 'package.module.Class', "
-                f"got {store_class!r}"
+                f"got {_shown(store_class)}"
             )
         if not isinstance(adapter, self._adapter_class) and ":" not in str(adapter):
             raise ConfigurationError(
@@ -121,6 +181,11 @@ class AdapterRegistry(Generic[Adapter]):
                 entry = self._adapters[name] = make()
             return entry
         return None
+
+
+def _shown(value: object) -> str:
+    """A text as it was given; of anything else, which may hold a secret, only the type."""
+    return repr(value) if isinstance(value, str) else type(value).__name__
 
 
 def _of(owner: type, name: str) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from operator import is_
+from dataclasses import replace
+from operator import eq, is_
 from typing import Any, Literal
 
 from langchain_core.documents import Document
@@ -20,9 +21,9 @@ from langchain_recall_signal.tap import (
     page_size,
     tapped,
 )
-from recall_signal import ConfigurationError, InvalidResultError, ScoreKind
+from recall_signal import ConfigurationError, ScoreKind
 from recall_signal.flow import Candidates
-from recall_signal.stores import Reading, read_scores
+from recall_signal.stores import Reading, checked, checked_items, read_scores
 
 __all__ = ["Call", "Reader"]
 
@@ -66,7 +67,7 @@ class Reader:
             if self.kind is not None:
                 return read_scores(hits.scores, self.kind, "declared")
             assert self.adapter is not None  # noqa: S101  (see taps)
-            return self.adapter.read(self.store, hits)
+            return checked(self.adapter.read(self.store, hits), len(hits.documents))
         except Exception as error:
             log.warning("reading the store's scores failed: %s", type(error).__name__)
             return Reading(None, reason="adapter_failed")
@@ -104,9 +105,36 @@ class Call:
             self.k = page_size(retriever, k)
             self.target = tapped(retriever, self.recorder)
             limit = max(self.k, pool_size) if self.k else None
-        self.kwargs = kwargs
+        self.retriever = retriever
+        self.kwargs = self.own_kwargs = kwargs
         if limit is not None and expects_k(retriever, method):
-            self.kwargs = {**kwargs, "k": limit}
+            self.kwargs, self.own_kwargs = {**kwargs, "k": limit}, {**kwargs, "k": self.k}
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether scores tie around the end of the page, in a store that orders ties by k.
+
+        The page is then taken from the retriever itself, at its own size.
+        """
+        adapter, hits, k = self.reader.adapter, self.recorder.hits, self.k
+        if adapter is None or adapter.ties_keep_order or hits is None or not k or len(hits) <= k:
+            return False
+        scores = [hit[1] for hit in hits[: k + 1]]
+        return any(map(eq, scores, scores[1:]))
+
+    def with_own_page(self, found: Candidates[Document], returned: Any) -> Candidates[Document]:
+        """The same candidates, with the page that the retriever returned by itself."""
+        items = list(found.items)
+        places: dict[int, list[int]] = {}
+        for place, item in enumerate(items):
+            places.setdefault(id(item), []).append(place)
+        page = []
+        for document in checked_items(returned, Document):
+            known = places.get(id(document))
+            page.append(known.pop(0) if known else len(items))
+            if not known and page[-1] == len(items):
+                items.append(document)
+        return replace(found, items=items, page=page)
 
     def read(self, returned: Any) -> Candidates[Document]:
         """The candidates behind what the wrapped retriever returned.
@@ -114,7 +142,7 @@ class Call:
         Raises:
             InvalidResultError: It returned something other than a list of documents.
         """
-        documents = _checked(returned)
+        documents = checked_items(returned, Document)
         hits = self.recorder.as_hits()
         page = None if hits is None else _positions(documents, hits.documents, self.k)
         if hits is None or page is None:
@@ -129,20 +157,6 @@ class Call:
             source=reading.source,
             reason=reading.reason,
         )
-
-
-def _checked(returned: Any) -> list[Document]:
-    is_list = isinstance(returned, list | tuple)
-    if is_list and set(map(type, returned)) <= {Document}:
-        return list(returned)
-    strangers = [item for item in returned if not isinstance(item, Document)] if is_list else []
-    if is_list and not strangers:
-        return list(returned)
-    given = f"a list with {type(strangers[0]).__name__}" if strangers else type(returned).__name__
-    raise InvalidResultError(
-        f"the wrapped retriever must return a list of Document, got {given}; "
-        "end the chain that is wrapped with a step that returns documents"
-    )
 
 
 def _positions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from langchain_core.documents import Document
 
@@ -29,8 +29,8 @@ class RecallResponse(Reports):
     documents: list[Document]
     confidence: RecallConfidence
     selection: SelectionReport
-    pool: Pool
-    cosine_source: CosineSource | None
+    pool: Pool = field(default_factory=lambda: Pool([]))
+    cosine_source: CosineSource | None = None
 
     def _repr_html_(self) -> str:
         rows = [(d.id, d.page_content) for d in self.documents]

@@ -72,10 +72,13 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         retriever: Any ``Runnable[str, list[Document]]``.
         embeddings: Encoder for the texts of candidates whose cosine cannot be had otherwise.
             One call for the query, one for the texts not seen lately.
-        score_kind: What the store's number is, or ``"auto"`` to go by the store.
+        score_kind: What the store's number is, or ``"auto"`` to go by the store. Declaring it
+            says that ``similarity_search_with_score`` ranks as ``similarity_search`` does.
         k: Page size; None leaves it to the wrapped retriever.
         pool_size: Candidates looked at in the one search of a vector store. An approximate
             index may search wider for them than for ``k``; ``pool_size=k`` leaves it alone.
+            Where scores tie around the end of the page and the store orders ties by how many
+            are asked for (FAISS), the retriever is asked for its own page as well.
         thresholds: Other cuts than the default ones.
         metadata_key: Where each document carries the reports.
         annotate: Which documents carry them: ``"all"``, the ``"first"``, or ``"none"``.
@@ -148,7 +151,7 @@ class RecallRetriever(WrapperFields, BaseRetriever):
     def from_vectorstore(
         cls,
         store: VectorStore,
-        k: int | None = None,
+        k: int = 5,
         *,
         search_type: str = "similarity",
         search_kwargs: dict[str, Any] | None = None,
@@ -158,13 +161,13 @@ class RecallRetriever(WrapperFields, BaseRetriever):
 
         Args:
             store: Any LangChain vector store.
-            k: Page size; by default the one in ``search_kwargs``, or 5.
+            k: Page size; a ``k`` in ``search_kwargs`` goes before it.
             search_type: As in ``as_retriever``.
             search_kwargs: As in ``as_retriever`` (a filter, a score threshold).
             **settings: Further fields of this class.
         """
         search_kwargs = dict(search_kwargs or {})
-        k = search_kwargs.get("k", 5) if k is None else k
+        k = search_kwargs.get("k", k)
         retriever = store.as_retriever(
             search_type=search_type, search_kwargs={**search_kwargs, "k": k}
         )
@@ -266,8 +269,12 @@ class RecallRetriever(WrapperFields, BaseRetriever):
                 return embed(self.embeddings, request)
             if isinstance(request, Ask):
                 return ask(parts.selector, request, run_manager.get_child())
-            child = run_manager.get_child()
-            return call.read(call.target.invoke(query, {"callbacks": child}, **call.kwargs))
+            config: RunnableConfig = {"callbacks": run_manager.get_child()}
+            found = call.read(call.target.invoke(query, config, **call.kwargs))
+            if call.is_tied:
+                own = call.retriever.invoke(query, config, **call.own_kwargs)
+                found = call.with_own_page(found, own)
+            return found
 
         outcome = drive(recall_flow(query, parts.settings), perform)
         response = self._finish(outcome, _seen)
@@ -296,8 +303,12 @@ class RecallRetriever(WrapperFields, BaseRetriever):
                 return await aembed(self.embeddings, request)
             if isinstance(request, Ask):
                 return await aask(parts.selector, request, run_manager.get_child())
-            child = run_manager.get_child()
-            return call.read(await call.target.ainvoke(query, {"callbacks": child}, **call.kwargs))
+            config: RunnableConfig = {"callbacks": run_manager.get_child()}
+            found = call.read(await call.target.ainvoke(query, config, **call.kwargs))
+            if call.is_tied:
+                own = await call.retriever.ainvoke(query, config, **call.own_kwargs)
+                found = call.with_own_page(found, own)
+            return found
 
         outcome = await drive_async(recall_flow(query, parts.settings), perform)
         response = self._finish(outcome, _seen)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from langchain_core.callbacks import Callbacks
+from langchain_core.exceptions import OutputParserException
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.llms import BaseLLM
 from langchain_core.messages import AIMessage, BaseMessage
@@ -85,15 +86,26 @@ class RunnableSelector:
 def ask(selector: RunnableSelector, asked: Ask, callbacks: Callbacks) -> Answer:
     """Carry out one request within its time; ``callbacks`` belong to the run around it."""
     config: RunnableConfig = {"callbacks": callbacks, "run_name": RUN_NAME}
-    return call_within(asked.timeout, lambda: selector.step.invoke(asked.request, config))
+    try:
+        return call_within(asked.timeout, lambda: selector.step.invoke(asked.request, config))
+    except OutputParserException:
+        return _UNREADABLE
 
 
 async def aask(selector: RunnableSelector, asked: Ask, callbacks: Callbacks) -> Answer:
     """:func:`ask`, asynchronously; a model without async code of its own gets a thread."""
     config: RunnableConfig = {"callbacks": callbacks, "run_name": RUN_NAME}
-    if selector.native_async:
-        return await await_within(asked.timeout, selector.step.ainvoke(asked.request, config))
-    return await thread_within(asked.timeout, lambda: selector.step.invoke(asked.request, config))
+    step, request = selector.step, asked.request
+    try:
+        if selector.native_async:
+            return await await_within(asked.timeout, step.ainvoke(request, config))
+        return await thread_within(asked.timeout, lambda: step.invoke(request, config))
+    except OutputParserException:
+        return _UNREADABLE
+
+
+_UNREADABLE = Answer(None, "")
+"""A model that was called and did answer, though nothing that its own chain could read."""
 
 
 def _chat(model: Runnable[Any, Any], structured: bool | None) -> Step:
@@ -202,8 +214,9 @@ def _parts(model: Runnable[Any, Any]) -> Iterator[Runnable[Any, Any]]:
 
 
 def _has_async(chain: Runnable[Any, Any]) -> bool:
-    """Whether async code waits for the model; or else a pool does, that a program's end awaits.
+    """Whether the chain waits for its model in async code.
 
+    Otherwise it waits in a thread pool, which in turn the end of the program would wait for.
     Beside a model, functions in a chain only prepare or read.
     """
     parts = list(_parts(chain))

@@ -17,11 +17,17 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_recall_signal.framework import DEFAULT_MODE, vector_search, widened
 from llama_index_recall_signal.stores import Hits, StoreAdapter, find_adapter
-from recall_signal import InvalidResultError, ScoreKind
+from recall_signal import ScoreKind
 from recall_signal.embedding import VectorMismatch
 from recall_signal.flow import Candidates
 from recall_signal.settings import WrapperFields
-from recall_signal.stores import Reading, read_scores, read_vectors
+from recall_signal.stores import (
+    Reading,
+    checked,
+    checked_items,
+    read_scores,
+    read_vectors,
+)
 
 __all__ = ["Call", "EmbedQuery", "Reader", "Retrieve", "Steps"]
 
@@ -128,7 +134,7 @@ class Reader:
         if self.kind is not None:
             return read_scores(hits.scores, self.kind, "declared")
         if self.adapter is not None:
-            return self.adapter.read(self.store, hits)
+            return checked(self.adapter.read(self.store, hits), len(hits.nodes))
         scored = any(score is not None for score in hits.scores)
         return Reading(None, reason="store_not_recognised" if scored else "no_scores")
 
@@ -194,25 +200,12 @@ class Call:
         Raises:
             InvalidResultError: It returned something other than a list of scored nodes.
         """
-        returned = _checked((yield Retrieve(self.target)))
+        returned = checked_items((yield Retrieve(self.target)), NodeWithScore)
         if self.hits is None:
             size = len(returned[: self.size])
             return (yield from self.reader.candidates(returned, range(size)))
         items, page = _placed(returned, self.hits)
         return (yield from self.reader.candidates(items, page, self.hits))
-
-
-def _checked(returned: Any) -> list[NodeWithScore]:
-    is_list = isinstance(returned, list | tuple)
-    strangers = (
-        [item for item in returned if not isinstance(item, NodeWithScore)] if is_list else []
-    )
-    if is_list and not strangers:
-        return list(returned)
-    given = f"a list with {type(strangers[0]).__name__}" if strangers else type(returned).__name__
-    raise InvalidResultError(
-        f"the wrapped retriever must return a list of NodeWithScore, got {given}"
-    )
 
 
 def _placed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from llama_index.core.schema import NodeWithScore
 
@@ -30,8 +30,8 @@ class RecallResponse(Reports):
     nodes: list[NodeWithScore]
     confidence: RecallConfidence
     selection: SelectionReport
-    pool: Pool
-    cosine_source: CosineSource | None
+    pool: Pool = field(default_factory=lambda: Pool([]))
+    cosine_source: CosineSource | None = None
 
     def _repr_html_(self) -> str:
         rows = [(item.node_id, prompt_text(item)) for item in self.nodes]

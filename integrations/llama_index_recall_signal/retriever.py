@@ -84,7 +84,7 @@ class RecallRetriever(BaseRetriever):
             embed_model=embed_model,
             score_kind=score_kind,
             k=k,
-            pool_size=pool_size,
+            **({} if pool_size == DEFAULT_POOL_SIZE else {"pool_size": pool_size}),
             thresholds=thresholds,
             metadata_key=metadata_key,
             annotate=annotate,

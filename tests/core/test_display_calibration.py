@@ -82,7 +82,7 @@ def test_levels_begin_where_the_calibration_says(cuts: tuple[float, float, float
 
 
 def test_wide_bands_have_their_names_on_one_line() -> None:
-    ax = plot_calibration(calibration(scale=Scale(0.4, 0.3)))
+    ax = plot_calibration(calibration(scale=Scale(0.4, 0.15)))
     heights = [a.xyann[1] for a in ax.texts if a.get_text() in LEVELS]  # type: ignore[attr-defined]
     assert set(heights) == {2}
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recall_signal import InvalidInputError, RecallConfidence, Thresholds, assess
+from recall_signal import RecallConfidence, Thresholds, assess
 from recall_signal.driver import drive, drive_async
 from recall_signal.embedding import EmbeddingCache, VectorMismatch
 from recall_signal.flow import (
@@ -170,8 +170,9 @@ def test_a_calibration_that_fails_leaves_the_uncalibrated_signal(
 
 
 def test_cosines_that_are_no_numbers_are_an_adapters_mistake() -> None:
-    with pytest.raises(InvalidInputError):
-        run(World(candidates(cosines=["0.9", "0.5", "0.1"])))
+    outcome = run(World(candidates(cosines=["0.9", "0.5", "0.1"])))
+    assert outcome.confidence.reason == "adapter_failed"
+    assert len(outcome.items) == 3
 
 
 @pytest.mark.parametrize("kept", [True, False])

@@ -28,12 +28,19 @@ def texts_with_cosines(cosines: list[float]) -> Embedding:
 
 @pytest.mark.parametrize("kind", CONVERTIBLE)
 async def test_every_declared_kind_is_read_by_its_formula(kind: ScoreKind) -> None:
-    scores = [0.6, 0.55, 0.5, None]
+    by_rank = sorted([0.6, 0.55, 0.5], key=lambda score: to_cosine(score, kind), reverse=True)
+    scores = [*by_rank, None]
     wrapped = RecallRetriever(ListRetriever(scored(*scores)), score_kind=kind)
     response = wrapped.recall(QUERY)
     assert response.pool.cosines == [to_cosine(score, kind) for score in scores]
     assert response.cosine_source == "declared"
     assert (await wrapped.arecall(QUERY)).to_dict() == response.to_dict()
+
+
+def test_a_distance_declared_as_a_cosine_is_noticed() -> None:
+    wrapped = RecallRetriever(ListRetriever(scored(0.1, 0.4, 0.9)), score_kind="cosine")
+    confidence = wrapped.recall(QUERY).confidence
+    assert (confidence.level, confidence.reason) == ("unknown", "score_inverted")
 
 
 @pytest.mark.parametrize("kind", [k for k in ScoreKind if not k.convertible and k != "bm25"])

@@ -33,7 +33,13 @@ class StoreAdapter:
     """Reads one kind of vector store. Most stores need :meth:`score_kind` only.
 
     An adapter holds no state of a query and never writes to the store.
+
+    Attributes:
+        ties_keep_order: Whether the order of equal scores does not depend on how many hits are
+            asked for.
     """
+
+    ties_keep_order: bool = True
 
     def score_kind(self, store: Any) -> ScoreKind:
         """What the number in ``similarity_search_with_score`` is, by the store's settings."""

@@ -1,9 +1,9 @@
 """``FAISS`` of langchain-community: the index decides, never the declared distance strategy.
 
 The score is the index's own number: squared L2 (``metric_type`` 1) or the inner product (0),
-both of which hold the cosine for vectors of one known norm. The norm is read back from the
-index once per store and size. Where stored norms differ, the cosine comes from the hits' own
-vectors. Quantised indexes give the cosine with the vector as it is stored.
+both of which hold the cosine for vectors of one known norm. The norms are read back from the
+index once, and again when it changes. Where stored norms differ, the cosine comes from the
+hits' own vectors. Quantised indexes give the cosine with the vector as it is stored.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ _KINDS = {0: ScoreKind.INNER_PRODUCT, 1: ScoreKind.SQUARED_L2}
 _OTHER_NUMBERS = ("LSH", "Binary", "PreTransform")
 """Index types whose distance is not between the vectors themselves: bits, or a projection."""
 
-_SAMPLE = 1024
-"""Norms are looked at in this many vectors, spread evenly over the whole index."""
+_BLOCK = 16_384
+"""Vectors read at a time while norms are looked at: 25 MB at 384 dimensions."""
 
-_WINDOWS = 8
-"""An inverted file gives back ranges only: as many vectors, in eight ranges."""
+_MOST_IN_LISTS = 200_000
+"""An inverted file without a direct map gives ranges only, each by a walk over all of it, so
+that one range of at most so many vectors is looked at."""
 
 _EQUAL_NORMS = 2e-5
 """Relative spread up to which norms count as equal; the cosine is then exact to 1e-4."""
@@ -67,6 +68,8 @@ _facts: WeakKeyDictionary[Any, _Facts] = WeakKeyDictionary()
 
 class FaissAdapter(StoreAdapter):
     """Reads ``FAISS``."""
+
+    ties_keep_order = False
 
     def score_kind(self, store: Any) -> ScoreKind:
         """By the index's own metric."""
@@ -116,26 +119,21 @@ def _read_facts(store: Any, kind: ScoreKind) -> _Facts:
     if not facts.size or not kind.convertible:
         return facts
     try:
-        # One by one: where an index gives nothing back, asking for a range ends the process,
+        # One first: where an index gives nothing back, asking for a range ends the process,
         # since FAISS throws inside of OpenMP.
-        spread = np.linspace(0, facts.size - 1, min(_SAMPLE, facts.size)).astype(int)
-        sample = np.array([index.reconstruct(int(at)) for at in spread])
+        index.reconstruct(0)
         facts.readable = True
+        blocks = [(at, min(_BLOCK, facts.size - at)) for at in range(0, facts.size, _BLOCK)]
     except Exception:
         if not hasattr(index, "invlists"):
             return facts
-        sample = _ranges(index, facts.size)
-    norms = np.linalg.norm(sample, axis=1)
+        blocks = [(0, min(facts.size, _MOST_IN_LISTS))]
+    norms = np.concatenate(
+        [np.linalg.norm(index.reconstruct_n(at, count), axis=1) for at, count in blocks]
+    )
     facts.norm = float(norms.mean())
     facts.spread = float(np.ptp(norms)) / facts.norm if facts.norm else 0.0
     return facts
-
-
-def _ranges(index: Any, size: int) -> Any:
-    """Stored vectors of an inverted file, whose ranges can be had without a direct map."""
-    length = _SAMPLE // _WINDOWS
-    starts = sorted({size * window // _WINDOWS for window in range(_WINDOWS)})
-    return np.concatenate([index.reconstruct_n(at, min(length, size - at)) for at in starts])
 
 
 def _from_vectors(store: Any, facts: _Facts, hits: Hits) -> Reading:
