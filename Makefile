@@ -4,11 +4,11 @@ PY := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
 INSTALL = $(UV) pip install --quiet --python $(PY) --constraints .ci/constraints.txt
 
-.PHONY: help demo test test-oldest lint format docs bench-speed constraints clean
+.PHONY: help demo test test-oldest lint format docs bench-speed bench-detection bench-selector constraints clean
 .DEFAULT_GOAL := help
 
 help:                     ## show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s ':'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*##' '{printf "%-16s%s\n", $$1, $$2}'
 
 $(UV):
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11) and "recall-signal needs Python 3.11 or newer, python3 is " + sys.version.split()[0])'
@@ -17,7 +17,7 @@ $(UV):
 
 $(VENV)/.demo: $(UV) pyproject.toml .ci/constraints.txt
 	@echo "Installing the demo into $(VENV) ..."
-	$(INSTALL) --editable '.[demo]'
+	$(INSTALL) --editable '.[demo,llama-index]'
 	@touch $@
 
 $(VENV)/.dev: $(UV) pyproject.toml .ci/constraints.txt
@@ -25,7 +25,7 @@ $(VENV)/.dev: $(UV) pyproject.toml .ci/constraints.txt
 	$(INSTALL) --editable '.[all]' --group dev
 	@touch $@ $(VENV)/.demo
 
-demo: $(VENV)/.demo       ## ask a team's memory 72 questions and look at the signal
+demo: $(VENV)/.demo       ## ask a team's memory 72 questions, look at the signal
 	$(VENV)/bin/recall-signal demo
 
 test: $(VENV)/.dev        ## the whole suite, with the coverage gates
@@ -48,11 +48,21 @@ format: $(VENV)/.dev      ## let ruff mend what it can
 	$(VENV)/bin/ruff check --fix
 	$(VENV)/bin/ruff format
 
+docs: $(VENV)/.dev        ## the documentation as a site, in site/
+	$(UV) pip install --quiet --python $(PY) --constraints .ci/constraints.txt --group docs
+	$(VENV)/bin/mkdocs build --quiet
+
 bench-speed: $(VENV)/.dev ## what the signal costs, against the bars
 	$(PY) benchmarks/speed.py
 
+bench-detection: $(VENV)/.dev ## DATA=folder: does the level tell? all sets, four encoders
+	$(PY) benchmarks/detection.py $(DATA)
+
+bench-selector: $(VENV)/.dev ## DATA=folder: what a small local model keeps and drops
+	$(PY) benchmarks/selector.py $(DATA)
+
 constraints: $(UV)        ## pin the newest versions for development
-	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev --no-annotate --no-header --no-emit-package recall-signal pyproject.toml --output-file .ci/constraints.txt
+	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev --group docs --no-annotate --no-header --no-emit-package recall-signal pyproject.toml --output-file .ci/constraints.txt
 
 clean:                    ## remove what the targets made
 	rm -rf $(VENV) .venv-oldest .coverage .mypy_cache .ruff_cache .pytest_cache dist
