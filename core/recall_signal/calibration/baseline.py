@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
+from typing import Literal
 
 from recall_signal.calibration.labels import sigmoid
 from recall_signal.calibration.model import (
     DEFAULT_CUTS,
-    VERSION,
     Calibration,
     check_prior,
     level_of,
     shift_prior,
     with_probability,
 )
-from recall_signal.calibration.scale import STREAM_SLOPE, Scale, stream_scale
+from recall_signal.calibration.observe import top_of
+from recall_signal.calibration.saved import VERSION, read
+from recall_signal.calibration.scale import STREAM_SLOPE, stream_scale
 from recall_signal.confidence import RecallConfidence
-from recall_signal.errors import CalibrationError, ConfigurationError
+from recall_signal.errors import ConfigurationError
 
 __all__ = ["Baseline", "Listening"]
 
@@ -39,25 +42,26 @@ class Baseline:
     taken for unanswerable all the same. Use one baseline for one retriever with its settings.
 
     Args:
-        tops: Top cosines seen earlier, oldest first.
+        tops: Top cosines seen earlier, oldest first; what is no cosine is passed over.
         window: How many are kept.
         prior: Expected share of answerable queries, in (0, 1).
     """
 
-    mode = "stream"
+    mode: Literal["stream"] = "stream"
 
     def __init__(
-        self, tops: Iterable[float] = (), *, window: int = WINDOW, prior: float = 0.5
+        self, tops: Iterable[float | None] = (), *, window: int = WINDOW, prior: float = 0.5
     ) -> None:
         if type(window) is not int or window < NEEDED:
             raise ConfigurationError(f"window must be a whole number of at least {NEEDED}")
         check_prior(prior)
         self.window = window
         self.prior = prior
-        self._tops: deque[float] = deque(tops, maxlen=window)
+        self._tops: deque[float] = deque()
+        self._ranked: list[float] = []  # the same, ascending
         self._lock = Lock()
-        self._scale: tuple[int, Scale] | None = None
-        self._seen = len(self._tops)
+        for top in tops:
+            self.observe(top)
 
     def __len__(self) -> int:
         return len(self._tops)
@@ -74,29 +78,45 @@ class Baseline:
         """Judge a query by the ones before it, and remember its top cosine."""
         top = cosines[0]
         with self._lock:
-            seen, scale = len(self._tops), self._current_scale()
-            self._tops.append(top)
-            self._seen += 1
-        if scale is None:
-            note = f" Uncalibrated: {seen} of the {NEEDED} queries that a baseline needs were seen."
-            return confidence.model_copy(update={"rationale": confidence.rationale + note})
+            seen = len(self._tops)
+            scale = stream_scale(self._ranked) if seen >= NEEDED else None
+            self._remember(top)
+        if scale is None or not scale.usable:
+            note = (
+                f"{seen} of the {NEEDED} queries that a baseline needs were seen."
+                if scale is None
+                else f"the last {seen} queries all scored alike."
+            )
+            rationale = f"{confidence.rationale} Uncalibrated: {note}"
+            return confidence.model_copy(update={"rationale": rationale})
         probability = shift_prior(sigmoid(STREAM_SLOPE * scale.of(top)), self.prior)
         text = f"a cut of {scale.cut:.2f} from the last {seen} queries"
         level = level_of(probability, DEFAULT_CUTS)
         return with_probability(confidence, probability, level, "stream", text)
 
-    def observe(self, top: float) -> None:
-        """Remember a top cosine that was judged elsewhere."""
-        with self._lock:
-            self._tops.append(float(top))
-            self._seen += 1
+    def observe(self, top: float | None) -> None:
+        """Remember a top cosine that was judged elsewhere; what is no cosine is passed over.
+
+        Raises:
+            InvalidInputError: It is neither a number nor None.
+        """
+        cosine = top_of([top])
+        if cosine is not None:
+            with self._lock:
+                self._remember(cosine)
+
+    def _remember(self, top: float) -> None:
+        self._tops.append(top)
+        insort(self._ranked, top)
+        if len(self._tops) > self.window:
+            del self._ranked[bisect_left(self._ranked, self._tops.popleft())]
 
     def save(self, path: str | Path) -> None:
         """Write the window as JSON: top scores only."""
         with self._lock:
-            tops = list(self._tops)
-        values = {"v": VERSION, "mode": self.mode, "window": self.window, "prior": self.prior}
-        Path(path).write_text(json.dumps({**values, "tops": tops}) + "\n", "utf-8")
+            tops = tuple(self._tops)
+        values = asdict(_Saved(self.mode, self.window, self.prior, tops))
+        Path(path).write_text(json.dumps({"v": VERSION, **values}) + "\n", "utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Baseline:
@@ -106,27 +126,21 @@ class Baseline:
             CalibrationError: The file is not one, or of another version.
             OSError: The file cannot be read.
         """
-        try:
-            values = json.loads(Path(path).read_text("utf-8"))
-            if values["v"] != VERSION or values["mode"] != cls.mode:
-                raise ValueError("another version or another kind of file")
-            tops = [float(top) for top in values["tops"]]
-            return cls(tops, window=values["window"], prior=values["prior"])
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise CalibrationError(
-                f"{Path(path).name} is not a saved baseline ({type(error).__name__}); write one "
-                "with Baseline.save"
-            ) from None
+        saved = read(path, _Saved, "baseline")
+        return cls(saved.tops, window=saved.window, prior=saved.prior)
 
-    def _current_scale(self) -> Scale | None:
-        """The scale of the window; computed anew when a thirtieth of it is new."""
-        if len(self._tops) < NEEDED:
-            return None
-        if self._scale is None or self._seen - self._scale[0] >= max(1, len(self._tops) // 30):
-            scale = stream_scale(self._tops)
-            self._scale = (self._seen, scale)
-        scale = self._scale[1]
-        return scale if scale.step > 0.0 else None
+
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """What is kept of a baseline."""
+
+    mode: Literal["stream"]
+    window: int
+    prior: float
+    tops: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        Baseline(window=self.window, prior=self.prior)  # refuses what it cannot be made with
 
 
 @dataclass(frozen=True, slots=True)

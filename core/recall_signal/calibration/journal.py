@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
 __all__ = ["Journal", "Observation"]
 
@@ -21,7 +23,8 @@ class Observation:
 class Journal(MutableMapping[str, Observation]):
     """Observations by a hash of their query, one JSON line each, appended as they come.
 
-    A line that was cut off by a crash is passed over.
+    A line that was cut off by a crash is passed over. Figures are used as they stand: a fit of a
+    retriever that has changed in the meantime needs a new file.
 
     Args:
         path: The file; made where there is none.
@@ -29,14 +32,12 @@ class Journal(MutableMapping[str, Observation]):
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
-        self._seen: dict[str, Observation] = {}
-        if self._path.exists():
-            for line in self._path.read_text("utf-8").splitlines():
-                try:
-                    row = json.loads(line)
-                    self._seen[row["key"]] = Observation(row["top"], row["without"])
-                except (ValueError, TypeError, KeyError):
-                    continue
+        with self._path.open("a+", encoding="utf-8", errors="replace") as file:
+            file.seek(0)
+            text = file.read()
+            if text and not text.endswith("\n"):  # what comes next is not to join a broken line
+                file.write("\n")
+        self._seen = dict(filter(None, map(_row, text.splitlines())))
 
     def __getitem__(self, key: str) -> Observation:
         return self._seen[key]
@@ -55,3 +56,19 @@ class Journal(MutableMapping[str, Observation]):
 
     def __len__(self) -> int:
         return len(self._seen)
+
+
+def _row(line: str) -> tuple[str, Observation] | None:
+    """What a line holds, None where it is not one of ours."""
+    try:
+        row = json.loads(line)
+        seen = Observation(_figure(row["top"]), _figure(row["without"]))
+        return str(row["key"]), seen
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _figure(value: Any) -> float | None:
+    if value is None or (type(value) is float and isfinite(value)):
+        return value
+    raise ValueError("neither a finite number nor null")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from recall_signal.calibration.labels import Platt, VennAbers, logit, sigmoid
+from pydantic import ConfigDict
+
+from recall_signal.calibration.labels import Platt, VennAbers
 from recall_signal.calibration.risk import check_sample, p_value
+from recall_signal.calibration.saved import VERSION, read
 from recall_signal.calibration.scale import Scale
 from recall_signal.confidence import Basis, Level, RecallConfidence
 from recall_signal.driver import drive, drive_async
@@ -24,13 +28,11 @@ Status = Literal["ok", "no_valid_threshold"]
 DEFAULT_CUTS = (0.2, 0.5, 0.8)
 """Probabilities from which a level is low, moderate and high."""
 
-VERSION = 1
-
 _NOTES: dict[Level, str] = {
-    "high": "this topic is stored. Read these; the exact fact is not verified.",
-    "moderate": "this topic is probably stored. Read these; the exact fact is not verified.",
+    "high": "a strong match of the topic. Read these; the exact fact is not verified.",
+    "moderate": "a plausible match of the topic. Read these; the exact fact is not verified.",
     "low": "probably nothing relevant. Consider an external source.",
-    "none": "likely nothing relevant is stored. Prefer an external source.",
+    "none": "likely nothing relevant. Prefer an external source.",
 }
 
 
@@ -59,9 +61,12 @@ class Calibration:
         counts: How many anchors of each kind were used.
         anchors: Quartiles of their top cosines, by kind.
         warnings: What a user should know about the fit, as sentences.
-        answerable: Ascending statistics of labelled answerable queries.
+        answerable: Ascending top cosines of labelled answerable queries.
+        groups: The same for each group that labelled queries were given with.
         max_false_none: Bound on the share of answerable queries that read ``none``.
     """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     mode: Mode
     status: Status
@@ -78,15 +83,21 @@ class Calibration:
     anchors: tuple[tuple[str, tuple[float, float, float]], ...] = ()
     warnings: tuple[str, ...] = ()
     answerable: tuple[float, ...] = ()
+    groups: tuple[tuple[str, tuple[float, ...]], ...] = ()
     max_false_none: float | None = None
 
     def __post_init__(self) -> None:
+        if self.status == "ok" and not self.scale.usable:
+            raise ConfigurationError(f"a step of {self.scale.step} is no scale")
         check_prior(self.prior)
         low, moderate, high = self.cuts
         if not 0.0 < low <= moderate <= high < 1.0:
             raise ConfigurationError(
                 f"cuts must rise between 0 and 1, got {low}, {moderate}, {high}"
             )
+        for tops in (self.answerable, *(tops for _, tops in self.groups)):
+            if any(a > b for a, b in pairwise(tops)):
+                raise ConfigurationError("the tops of answerable queries must ascend")
         if self.max_false_none is not None:
             check_sample(len(self.answerable), self.max_false_none)
 
@@ -97,7 +108,7 @@ class Calibration:
         *,
         documents: Iterable[Any] | None = None,
         past_queries: Iterable[str] | None = None,
-        labelled: Iterable[tuple[str, bool]] | None = None,
+        labelled: Iterable[tuple[str, bool] | tuple[str, bool, str | None]] | None = None,
         probes: Iterable[Any] | None = None,
         encoder: str | None = None,
         seed: int = 0,
@@ -116,7 +127,8 @@ class Calibration:
             documents: (id, text) pairs or texts to cut pseudo-queries from; without them they
                 are cut from the texts that the probes' own pools bring back.
             past_queries: Unlabelled texts, 30 to 100 of the kind that will be asked.
-            labelled: (query, whether something relevant is stored) pairs, 20 or better 50.
+            labelled: (query, whether something relevant is stored) pairs, 20 or better 50; with
+                the name of a group (a tenant, a language) as a third, see :meth:`for_group`.
             probes: Other general questions than the bundled ones; to add to those, pass
                 ``[*bundled_probes(), *own]``.
             encoder: Name of the encoder; use with another one is refused.
@@ -124,13 +136,15 @@ class Calibration:
             progress: Called with (searches done, searches in all).
             prior: Expected share of answerable queries.
             max_false_none: Bound on the share of answerable queries that read ``none``; needs
-                ``labelled``.
+                ``labelled``, see :meth:`with_risk`.
             resume: A file for the figures of each search (no texts); an interrupted fit that
-                is called again with it goes on.
+                is called again with it goes on. Without ``documents`` the probes are asked
+                again, for their texts. Once the corpus has changed, use a new file.
 
         Raises:
             CalibrationError: Too few probes brought a cosine back, or too few labels for
-                ``max_false_none``.
+                ``max_false_none``; the message says how many are needed.
+            ConfigurationError: ``prior`` or ``max_false_none`` is out of its range.
             InvalidInputError: An argument is of another type.
         """
         from recall_signal.calibration.fit import fit_flow, fit_input
@@ -159,35 +173,52 @@ class Calibration:
 
     def apply(self, confidence: RecallConfidence, cosines: Sequence[float]) -> RecallConfidence:
         """The signal with its calibrated level; ``cosines`` are finite, the highest first."""
+        top = cosines[0]
         if self.status != "ok":
-            return confidence
-        statistic = self.scale.of(cosines[0])
-        probability = self.probability_of(statistic)
+            return self._lifted(confidence, top)
+        probability = self.probability_of(self.scale.of(top))
         level = level_of(probability, self.cuts)
+        basis: Basis = "labels" if self.mode == "labelled" else "calibration"
+        text = f"a cut of {self.scale.cut:.2f} learnt from this retriever ({self.mode})"
         if self.max_false_none is not None:
-            if p_value(statistic, self.answerable) <= self.max_false_none:
+            basis = "labels"
+            text += f", none for at most {100 * self.max_false_none:.3g}% of answerable queries"
+            if self._is_unusual(top):
                 level = "none"
             elif level == "none":
                 level = "low"
-        basis: Basis = "labels" if self.mode == "labelled" else "calibration"
-        text = f"a cut of {self.scale.cut:.2f} learnt from this retriever ({self.mode})"
         return with_probability(confidence, probability, level, basis, text)
+
+    def _is_unusual(self, top: float) -> bool:
+        """Whether the bound allows ``none`` for this top cosine."""
+        return self.max_false_none is None or p_value(top, self.answerable) <= self.max_false_none
+
+    def _lifted(self, confidence: RecallConfidence, top: float) -> RecallConfidence:
+        """The uncalibrated signal; a bound holds for it too, so ``none`` may become ``low``."""
+        if confidence.level != "none" or self._is_unusual(top):
+            return confidence
+        text = f"Top cosine {confidence.top_score:.2f}, not unusual for answerable queries: "
+        return confidence.model_copy(
+            update={"level": "low", "basis": "labels", "rationale": text + _NOTES["low"]}
+        )
 
     def probability_of(self, statistic: float) -> float:
         """P(something relevant was retrieved) at this statistic, under :attr:`prior`."""
-        if self.free_form is not None:
-            return shift_prior(self.free_form.probability(statistic), self.prior)
-        return shift_prior(self.line.probability(statistic), self.prior)
+        if self.free_form is None:
+            return shift_prior(self.line.probability(statistic), self.prior)
+        probability = self.free_form.probability(statistic)
+        return shift_prior(probability, self.prior, self.free_form.share)
 
     def interval(self, top_score: float) -> tuple[float, float] | None:
         """The Venn-Abers interval of the probability at this top cosine, None without one.
 
         Its width shows how few labels there are near this score.
         """
-        if self.free_form is None:
+        if self.free_form is None or self.status != "ok":
             return None
         lower, upper = self.free_form.interval(self.scale.of(top_score))
-        return shift_prior(lower, self.prior), shift_prior(upper, self.prior)
+        share = self.free_form.share
+        return shift_prior(lower, self.prior, share), shift_prior(upper, self.prior, share)
 
     def with_prior(self, prior: float) -> Calibration:
         """The same calibration for another expected share of answerable queries."""
@@ -200,7 +231,9 @@ class Calibration:
     def with_risk(self, max_false_none: float) -> Calibration:
         """The same calibration, with a bound on the answerable queries that read ``none``.
 
-        Holds on average for queries like the labelled answerable ones (conformal p-values).
+        Holds on average for queries like the labelled answerable ones (conformal p-values). The
+        bound is used up: ``none`` is what the lowest such share of them reads, whatever their
+        probability, and nothing else reads it.
 
         Raises:
             CalibrationError: Too few labelled answerable queries, or no labels at all; the
@@ -208,6 +241,23 @@ class Calibration:
         """
         check_sample(len(self.answerable), max_false_none)
         return replace(self, max_false_none=max_false_none)
+
+    def for_group(self, name: str) -> Calibration:
+        """The same calibration, whose bound is one on this group's answerable queries.
+
+        Raises:
+            CalibrationError: Too few labelled answerable queries of this group for the bound,
+                or none at all; the message says how many are needed.
+        """
+        answerable = dict(self.groups).get(name, ())
+        if self.max_false_none is not None:
+            check_sample(len(answerable), self.max_false_none)
+        elif not answerable:
+            raise CalibrationError(
+                "a group needs at least 1 labelled answerable query, given as "
+                "(query, True, name of the group); got 0 of this one"
+            )
+        return replace(self, answerable=answerable)
 
     def require_encoder(self, encoder: str | None) -> None:
         """Refuse another encoder than the one this was fitted with.
@@ -247,15 +297,7 @@ class Calibration:
             CalibrationError: The file is not one, or of another version.
             OSError: The file cannot be read.
         """
-        try:
-            return _from_dict(json.loads(Path(path).read_text("utf-8")))
-        except CalibrationError:
-            raise
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise CalibrationError(
-                f"{Path(path).name} is not a calibration file ({type(error).__name__}); write "
-                "one with Calibration.save or `recall-signal calibrate`"
-            ) from None
+        return read(path, cls, "calibration")
 
     def __str__(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts)
@@ -282,16 +324,18 @@ def level_of(probability: float, cuts: tuple[float, float, float]) -> Level:
 _BY_PROBABILITY: tuple[Level, ...] = ("none", "low", "moderate", "high")
 
 
-def shift_prior(probability: float, prior: float) -> float:
-    """A probability at an even prior, moved to another one."""
-    if prior == 0.5:
+def shift_prior(probability: float, prior: float, given: float = 0.5) -> float:
+    """A probability at the prior ``given``, moved to another one."""
+    if prior == given:
         return probability
-    return sigmoid(logit(probability) + logit(prior))
+    favour = probability * prior * (1.0 - given)
+    against = (1.0 - probability) * (1.0 - prior) * given
+    return favour / (favour + against) if favour else 0.0
 
 
 def check_prior(prior: float) -> None:
     """Refuse a prior that is not a share strictly between 0 and 1."""
-    if not isinstance(prior, int | float) or not 0.0 < prior < 1.0:
+    if not isinstance(prior, float) or not 0.0 < prior < 1.0:
         raise ConfigurationError("prior must be a share between 0 and 1, both excluded")
 
 
@@ -308,27 +352,3 @@ def with_probability(
             f"probability {probability:.2f}: {_NOTES[level]}",
         }
     )
-
-
-def _from_dict(values: dict[str, Any]) -> Calibration:
-    version = values.pop("v", None)
-    if version != VERSION:
-        raise CalibrationError(
-            f"a calibration of version {version!r} cannot be read: this release knows "
-            f"version {VERSION}; fit anew"
-        )
-    unknown = set(values) - {field.name for field in fields(Calibration)}
-    if unknown:
-        raise KeyError(sorted(unknown)[0])
-    free_form = values["free_form"]
-    values |= {
-        "scale": Scale(**values["scale"]),
-        "line": Platt(**values["line"]),
-        "free_form": free_form and VennAbers(**{k: tuple(v) for k, v in free_form.items()}),
-        "cuts": tuple(values["cuts"]),
-        "counts": tuple((kind, count) for kind, count in values["counts"]),
-        "anchors": tuple((kind, tuple(q)) for kind, q in values["anchors"]),
-        "warnings": tuple(values["warnings"]),
-        "answerable": tuple(values["answerable"]),
-    }
-    return Calibration(**values)

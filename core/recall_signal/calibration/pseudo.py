@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -11,14 +11,14 @@ from typing import Any
 from recall_signal.errors import InvalidInputError
 from recall_signal.pool import Pool
 
-__all__ = ["PseudoQuery", "cut_pseudo_queries", "without_source"]
+__all__ = ["PseudoQuery", "as_pair", "cut_pseudo_queries", "is_source"]
 
 _WORDS = 12
 _CHARACTERS = 30
 """The length of a piece in scripts that put no spaces between words."""
 
 _SHORTEST = 8
-_SENTENCES = re.compile(r"(?<=[.!?。！？।])\s*|\n+")  # noqa: RUF001  (sentence ends)
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？।])\s*|\n+")  # noqa: RUF001  (sentence ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +49,25 @@ def cut_pseudo_queries(
     return [PseudoQuery(text, id_) for id_, text in pieces if text]
 
 
-def without_source(pool: Pool, query: PseudoQuery) -> list[float | None]:
-    """The pool's cosines without the document that the piece was cut from.
-
-    It is known by its id, or by holding the piece word for word; a pool with neither ids nor
-    texts loses its best candidate, which can hardly be another.
-    """
-    if pool.ids is None and pool.texts is None:
-        ranked = sorted((c for c in pool.cosines if c is not None), reverse=True)
-        return list(ranked[1:])
-    ids: Sequence[str | None] = pool.ids or [None] * len(pool)
-    texts: Sequence[str] = pool.texts or [""] * len(pool)
+def is_source(pool: Pool, query: PseudoQuery) -> list[bool]:
+    """Which candidates are the document that the piece was cut from, or hold it word for word."""
     piece = _folded(query.text)
-    return [
-        cosine
-        for cosine, id_, text in zip(pool.cosines, ids, texts, strict=True)
-        if not (id_ is not None and id_ == query.source_id) and piece not in _folded(text)
-    ]
+    own = [False] * len(pool)
+    if pool.ids is not None and query.source_id is not None:
+        own = [id_ is not None and str(id_) == query.source_id for id_ in pool.ids]
+    if pool.texts is not None:
+        own = [
+            same or piece in _folded(text or "") for same, text in zip(own, pool.texts, strict=True)
+        ]
+    return own
 
 
 def as_pair(document: str | tuple[Any, str]) -> tuple[str | None, str]:
+    """A document as (id, text), the id as a text.
+
+    Raises:
+        InvalidInputError: It is neither a text nor a pair.
+    """
     if isinstance(document, str):
         return None, document
     if isinstance(document, tuple | list) and len(document) == 2 and isinstance(document[1], str):

@@ -1,9 +1,11 @@
 """A bound on the share of answerable queries that are told ``none``, by conformal p-values.
 
 Holds for queries that are exchangeable with the labelled answerable ones (Vovk, Gammerman and
-Shafer, 2005). Marginal: it is a share over many queries, and over many calibrations. Never
-available without labels: pieces of stored texts are no real queries, and with them the same
-bound fails (a nominal 10 % was measured at 36 to 54 %).
+Shafer, 2005); with a sample of its own for each group of users (Mondrian), within each group.
+Marginal: it is a share over many queries, and over many calibrations. It is about queries whose
+pool can be measured: an empty pool reads ``none`` in any case. Never available without labels:
+pieces of stored texts are no real queries, and with them the same bound fails (a nominal 10 %
+was measured at 36 to 54 %).
 """
 
 from __future__ import annotations
@@ -14,17 +16,17 @@ from math import ceil
 
 from recall_signal.errors import CalibrationError, ConfigurationError
 
-__all__ = ["needed_answerable", "p_value"]
+__all__ = ["check_sample", "needed_answerable", "p_value"]
 
 
-def p_value(statistic: float, answerable: Sequence[float]) -> float:
-    """How usual a statistic this low is among answerable queries, in (0, 1].
+def p_value(top: float, answerable: Sequence[float]) -> float:
+    """How usual a top cosine this low is among answerable queries, in (0, 1].
 
     Args:
-        statistic: Of the query at hand.
-        answerable: Ascending statistics of labelled answerable queries.
+        top: Of the query at hand.
+        answerable: Ascending top cosines of labelled answerable queries.
     """
-    return (1 + bisect_right(answerable, statistic)) / (len(answerable) + 1)
+    return (1 + bisect_right(answerable, top)) / (len(answerable) + 1)
 
 
 def needed_answerable(max_false_none: float) -> int:

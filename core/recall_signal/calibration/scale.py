@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Scale", "null_scale", "past_scale", "quantile", "stream_scale"]
+__all__ = ["Scale", "label_scale", "null_scale", "past_scale", "quantile", "stream_scale"]
 
 PROBE_TAIL = 0.95
 """Quantile of the probe tops: the general question that comes closest to the corpus."""
@@ -23,16 +23,18 @@ PROBE_TAIL = 0.95
 PSEUDO_FLOOR, PSEUDO_WEIGHT = 0.25, 0.25
 """Quantile of the pseudo-query tops, and their weight in the cut beside the probes' tail."""
 
-PAST_MIDDLE, PAST_WEIGHT = 0.5, 0.2
-"""Quantile of the past queries' tops, and their weight beside the null cut. A small weight
-keeps the cut where it is when nearly all or hardly any past queries were answerable."""
+PAST_WEIGHT = 0.5
+"""Weight of the past queries' own cut beside the null cut. Half of each keeps the cut where it
+belongs when nearly all or hardly any past queries were answerable."""
 
 STREAM_LOW, STREAM_HIGH, STREAM_SHARE = 0.05, 0.75, 0.5
 """Quantiles of a stream of real queries, and where the cut lies between them."""
 
-NULL_SLOPE = 2.1
-STREAM_SLOPE = 2.1
+NULL_SLOPE, PAST_SLOPE, STREAM_SLOPE = 1.9, 2.1, 2.4
 """Logits per step of the scale, of a logistic line through the cut."""
+
+SHORTEST_STEP = 1e-6
+"""A shorter step is no scale but the rounding of cosines (single precision has 6e-8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +43,16 @@ class Scale:
 
     Attributes:
         cut: The top cosine at which relevant and irrelevant are equally likely.
-        step: A length on the cosine axis, above 0: from an ordinary general question to the cut.
+        step: A length on the cosine axis: from an ordinary general question to the cut.
     """
 
     cut: float
     step: float
+
+    @property
+    def usable(self) -> bool:
+        """Whether the step is long enough to tell anything by."""
+        return self.step >= SHORTEST_STEP
 
     def of(self, top: float) -> float:
         """The statistic of a query: how many steps its top cosine lies above the cut."""
@@ -61,21 +68,32 @@ def null_scale(probes: Sequence[float], pseudo: Sequence[float]) -> Scale:
 
 
 def past_scale(null: Scale, past: Sequence[float]) -> Scale:
-    """The null scale, moved towards the middle of real queries."""
-    cut = _between(null.cut, quantile(past, PAST_MIDDLE), PAST_WEIGHT)
+    """The null scale, moved towards the cut that real queries show by themselves."""
+    cut = _between(null.cut, stream_scale(past).cut, PAST_WEIGHT)
     return Scale(cut, null.step + cut - null.cut)
+
+
+def label_scale(answerable: Sequence[float], others: Sequence[float]) -> Scale:
+    """The scale from labelled queries alone, for where the anchors make none."""
+    low, high = quantile(others, 0.5), quantile(answerable, 0.5)
+    cut = _between(low, high, 0.5)
+    return Scale(cut, cut - low)
 
 
 def stream_scale(tops: Sequence[float]) -> Scale:
     """The scale from a stream of real queries alone."""
-    low, high = quantile(tops, STREAM_LOW), quantile(tops, STREAM_HIGH)
+    ranked = sorted(tops)
+    low, high = _ranked_quantile(ranked, STREAM_LOW), _ranked_quantile(ranked, STREAM_HIGH)
     cut = _between(low, high, STREAM_SHARE)
     return Scale(cut, cut - low)
 
 
 def quantile(values: Sequence[float], share: float) -> float:
     """The quantile by linear interpolation between order statistics (Hyndman and Fan, type 7)."""
-    ranked = sorted(values)
+    return _ranked_quantile(sorted(values), share)
+
+
+def _ranked_quantile(ranked: Sequence[float], share: float) -> float:
     place = share * (len(ranked) - 1)
     below = int(place)
     above = min(below + 1, len(ranked) - 1)

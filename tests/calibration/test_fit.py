@@ -1,0 +1,546 @@
+"""A fit: what it asks, what it makes of the answers, and how it goes on after a failure."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from calibration_toys import (
+    DOCUMENTS,
+    LABELLED,
+    MANY_LABELLED,
+    MODES,
+    PAST,
+    PROBES,
+    Toy,
+    fit,
+    make_documents,
+    timeless,
+)
+
+from recall_signal import (
+    Calibration,
+    CalibrationError,
+    ConfigurationError,
+    InvalidInputError,
+    Pool,
+    assess,
+)
+from recall_signal.calibration import Probe, bundled_probes
+from recall_signal.calibration.scale import NULL_SLOPE, PAST_SLOPE, null_scale, past_scale
+
+# What is asked
+
+
+def test_a_bare_search_is_enough() -> None:
+    toy = Toy()
+    calibration = Calibration.fit(toy)
+    assert (calibration.mode, calibration.status) == ("null", "ok")
+    assert dict(calibration.counts)["pseudo-queries"] == 40  # one for each document
+    assert len(toy.asked) == 120 + 40
+    assert calibration.corpus_size is None
+    assert calibration.warnings == ()
+
+
+def test_a_default_fit_takes_180_searches() -> None:
+    toy = Toy(documents=make_documents(70))
+    assert Calibration.fit(toy, documents=toy.documents).corpus_size == 70
+    assert len(toy.asked) == len(set(toy.asked)) == 180
+
+
+def test_the_scale_is_made_of_the_tops() -> None:
+    toy = Toy()
+    calibration = fit(toy)
+    probes = [max(toy(query).cosines) for query in PROBES]  # type: ignore[type-var]
+    pieces = toy.asked[30:70]
+    beside = [sorted(toy(query).cosines)[-2] for query in pieces]  # type: ignore[type-var]
+    assert calibration.scale == null_scale(probes, beside)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("mode", "slope"), [("null", NULL_SLOPE), ("null+past", PAST_SLOPE), ("labelled", None)]
+)
+def test_modes(mode: str, slope: float | None) -> None:
+    calibration = fit(Toy(), **MODES[mode])
+    assert (calibration.mode, calibration.status) == (mode, "ok")
+    assert slope in (calibration.line.slope, None)
+    assert calibration.free_form is None
+    assert calibration.warnings == ()
+
+
+def test_everything_at_once() -> None:
+    calibration = fit(Toy(), past_queries=PAST, labelled=MANY_LABELLED, encoder="toy", prior=0.3)
+    assert calibration.mode == "labelled"
+    assert calibration.free_form is not None
+    assert (calibration.encoder, calibration.prior) == ("toy", 0.3)
+    assert calibration.counts == (
+        ("probes", 30),
+        ("pseudo-queries", 40),
+        ("past queries", 40),
+        ("labelled queries", 120),
+    )
+    assert [kind for kind, _ in calibration.anchors] == ["probes", "pseudo", "hits", "past"]
+    assert len(calibration.answerable) == 60
+    assert list(calibration.answerable) == sorted(calibration.answerable)
+
+
+def test_generators_serve_as_well() -> None:
+    lists: dict[str, Any] = {
+        "documents": DOCUMENTS,
+        "past_queries": PAST,
+        "labelled": LABELLED,
+        "probes": PROBES,
+    }
+    iterators = {name: iter(items) for name, items in lists.items()}
+    assert timeless(Calibration.fit(Toy(), **iterators)) == timeless(
+        Calibration.fit(Toy(), **lists)
+    )
+
+
+def test_own_probes_instead_and_in_addition() -> None:
+    own = [Probe("general own", "topic", "style", "en"), *PROBES]
+    assert dict(Calibration.fit(Toy(), probes=own).counts)["probes"] == 31
+    both = Calibration.fit(Toy(), probes=[*bundled_probes(), *PROBES])
+    assert dict(both.counts)["probes"] == 270
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_seed_decides(mode: str) -> None:
+    first, again, other = (
+        timeless(Calibration.fit(Toy(), documents=make_documents(90), seed=seed, **MODES[mode]))
+        for seed in (3, 3, 4)
+    )
+    assert first == again
+    assert first.scale != other.scale
+
+
+def test_labels_of_any_type_of_bool() -> None:
+    plain = fit(Toy(), labelled=LABELLED)
+    for kind in (int, float, np.bool_):
+        labelled = [[query, kind(label)] for query, label in LABELLED]
+        assert timeless(fit(Toy(), labelled=labelled)) == timeless(plain)
+
+
+def test_groups_hold_their_answerable_queries() -> None:
+    labelled = [(query, label, f"g{n % 2}") for n, (query, label) in enumerate(LABELLED[:-2])]
+    calibration = fit(Toy(), labelled=[*labelled, *LABELLED[-2:], ("present x", True, None)])
+    assert [group for group, _ in calibration.groups] == ["g0"]
+    assert len(calibration.for_group("g0").answerable) == 24
+    assert len(calibration.answerable) == 26
+
+
+# What is not asked
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"documents": "text"}, InvalidInputError, "documents must be a sequence, got str"),
+        ({"documents": {"d1": "text"}}, InvalidInputError, "got dict"),
+        ({"documents": 7}, InvalidInputError, "got int"),
+        ({"documents": [7]}, InvalidInputError, "texts or"),
+        ({"past_queries": "text"}, InvalidInputError, "past_queries must be a sequence"),
+        ({"past_queries": [None]}, InvalidInputError, "past_queries must hold texts"),
+        ({"probes": b"text"}, InvalidInputError, "probes must be a sequence"),
+        ({"probes": ["x", 3]}, InvalidInputError, "probes must hold texts"),
+        ({"probes": PROBES[:9]}, CalibrationError, "only 9 probes.* at least 10"),
+        ({"labelled": "text"}, InvalidInputError, "labelled must be a sequence"),
+        ({"labelled": ["ab"]}, InvalidInputError, "labelled must hold"),
+        ({"labelled": [("q", "no")]}, InvalidInputError, "labelled must hold"),
+        ({"labelled": [("q", None)]}, InvalidInputError, "labelled must hold"),
+        ({"labelled": [("q", True, 3)]}, InvalidInputError, "labelled must hold"),
+        ({"labelled": [("q",)]}, InvalidInputError, "labelled must hold"),
+        ({"labelled": [(3, True)]}, InvalidInputError, "labelled must hold"),
+        ({"encoder": 3}, ConfigurationError, "encoder must be a name"),
+        ({"prior": 1.0}, ConfigurationError, "prior"),
+        ({"prior": "x"}, ConfigurationError, "prior"),
+        ({"labelled": LABELLED, "max_false_none": 2}, ConfigurationError, "between 0 and 1"),
+    ],
+)  # fmt: skip
+def test_a_wrong_argument_costs_no_search(
+    given: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    toy = Toy()
+    with pytest.raises(error, match=message):
+        Calibration.fit(toy, **given)
+    assert toy.asked == []
+
+
+# What a search may return
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        list,
+        tuple,
+        lambda cosines: np.array(cosines, dtype=np.float64),
+        lambda cosines: Pool(np.array(cosines)),
+        lambda cosines: [None, math.nan, math.inf, *cosines],
+        lambda cosines: Pool(cosines, texts=["x y z"] * len(cosines)),
+    ],
+)
+def test_shapes_of_answers(shape: Callable[[list[Any]], Any]) -> None:
+    plain = fit(lambda query: list(Toy()(query).cosines), documents=[])
+    assert fit(lambda query: shape(list(Toy()(query).cosines)), documents=[]).scale == plain.scale
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, 0.5, np.float64(0.5), "text", {0.5}, (c for c in [0.5]), ["0.5"], [[0.5]], [10**400],
+     np.eye(2), [b"1"], Pool(["x"])],  # type: ignore[list-item]
+)  # fmt: skip
+def test_other_answers_are_refused(answer: Any) -> None:
+    with pytest.raises(InvalidInputError, match="search must return"):
+        fit(lambda query: answer)
+
+
+@pytest.mark.parametrize("answer", [[], [None], [math.nan], Pool([]), [35.2, 12.0], [-3.0]])
+def test_without_cosines_there_is_no_calibration(answer: Any) -> None:
+    with pytest.raises(CalibrationError, match=r"only 0 probes.*returns cosines in \[-1, 1\]"):
+        fit(lambda query: answer)
+
+
+def test_some_empty_pools_do_no_harm() -> None:
+    toy = Toy()
+
+    def search(query: str) -> Pool:
+        return Pool([]) if Random(query).random() < 0.2 else toy(query)
+
+    calibration = fit(search, past_queries=PAST, labelled=LABELLED)
+    assert (calibration.mode, calibration.status) == ("labelled", "ok")
+    assert all(
+        0 < count < full
+        for (_, count), full in zip(calibration.counts, (30, 40, 40, 50), strict=True)
+    )
+
+
+def test_bundled_probes_that_bring_nothing_back_do_no_harm() -> None:
+    toy = Toy()
+    calibration = Calibration.fit(lambda query: [] if len(query) % 7 == 0 else toy(query))
+    assert calibration.status == "ok"
+    assert 80 < dict(calibration.counts)["probes"] < 120
+
+
+@pytest.mark.parametrize(
+    ("search", "documents"),
+    [
+        (Toy(texts=False), DOCUMENTS),
+        (Toy(ids=False), DOCUMENTS),
+        (Toy(ids=False, texts=False), DOCUMENTS),
+        (Toy(texts=False), [text for _, text in DOCUMENTS]),
+        (Toy(texts=False, documents=[(int(id_[1:]), text) for id_, text in DOCUMENTS]),
+         [(int(id_[1:]), text) for id_, text in DOCUMENTS]),
+    ],
+    ids=["ids", "texts", "neither", "ids of no use", "whole numbers"],
+)  # fmt: skip
+def test_the_own_document_of_a_piece_is_left_out(search: Toy, documents: Sequence[Any]) -> None:
+    here = fit(search, documents=documents)
+    assert here.scale == fit(Toy()).scale
+    assert here.warnings == ()
+
+
+def test_without_texts_or_documents_the_probes_stand_alone() -> None:
+    calibration = Calibration.fit(Toy(texts=False), probes=PROBES)
+    assert (calibration.status, calibration.overlap) == ("ok", 0.0)
+    assert calibration.warnings == (
+        "only 0 pieces of stored texts could be used, 5 are needed: left out",
+    )
+
+
+def test_texts_that_are_none_are_no_documents() -> None:
+    def search(query: str) -> Pool:
+        return Pool([0.3 + Random(query).random() / 10, 0.2], texts=["", None])  # type: ignore[list-item]
+
+    assert dict(Calibration.fit(search).counts)["pseudo-queries"] == 0
+
+
+@pytest.mark.parametrize("language", ["ru", "ko"])
+def test_probes_are_asked_in_the_scripts_of_the_corpus(language: str) -> None:
+    own = {probe.text for probe in bundled_probes() if probe.lang == language}
+    other = {probe.text for probe in bundled_probes() if probe.lang == "en"}
+    toy = Toy()
+    calibration = Calibration.fit(toy, documents=sorted(own))
+    assert len(own & set(toy.asked[:120])) == 12
+    assert 20 < len(other & set(toy.asked)) < 40
+    assert dict(calibration.counts)["probes"] == 12
+
+
+@pytest.mark.parametrize("documents", [[], ["αβγδε ζηθικ"], ["1 2 3"]])
+def test_a_script_without_probes_gets_all(documents: list[str]) -> None:
+    assert dict(Calibration.fit(Toy(), documents=documents).counts)["probes"] == 120
+
+
+# What is reported
+
+
+def warnings(calibration: Calibration) -> str:
+    return "\n".join(calibration.warnings)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "only 0 pieces"), (4, "only 4 pieces .* left out"), (5, "steadier"), (19, "steadier")],
+)
+def test_too_few_documents(count: int, text: str) -> None:
+    documents = make_documents(count)
+    toy = Toy(documents=[*documents, *make_documents(5, seed=1)])
+    calibration = fit(toy, documents=documents)
+    assert calibration.status == "ok"
+    assert re.search(text, warnings(calibration))
+
+
+def test_near_duplicates() -> None:
+    def search(query: str) -> list[float]:
+        return [0.8, 0.8] if query not in PROBES else [0.3 + PROBES.index(query) / 500, 0.2]
+
+    assert "near-duplicate" in warnings(fit(search))
+    assert "near-duplicate" not in warnings(fit(Toy()))
+
+
+def test_pieces_below_the_probes_are_no_near_duplicates() -> None:
+    general = {probe: 0.5 + n / 60 for n, probe in enumerate(PROBES)}
+    calibration = fit(
+        lambda query: [general.get(query, 0.6), 0.599 if query not in general else 0.1]
+    )
+    assert calibration.scale.usable
+    assert "near-duplicate" not in warnings(calibration)
+    assert "score no higher" in warnings(calibration)
+
+
+def test_probes_that_score_like_a_hit() -> None:
+    def search(query: str) -> Any:
+        return [0.95, 0.1] if query in PROBES[:3] else Toy()(query)
+
+    calibration = fit(search)
+    assert calibration.status == "ok"
+    assert calibration.overlap == pytest.approx(0.1)
+    assert "3 of 30 probes score like a typical hit" in warnings(calibration)
+
+
+def alike(query: str) -> list[float]:
+    """No query scores higher than another but by chance, a labelled answerable one excepted."""
+    top = 0.5 + Random(query).random() / 9
+    return [top + 0.1 * dict(LABELLED).get(query, False), top - 0.001]
+
+
+def test_anchors_that_do_not_separate() -> None:
+    calibration = fit(alike)
+    assert calibration.status == "no_valid_threshold"
+    assert calibration.overlap > 0.3
+    assert "pieces of stored texts score no higher" in warnings(calibration)
+
+
+def test_a_line_that_falls_is_no_threshold() -> None:
+    """Most pairs are in the right order, but the few others lie far off."""
+    tops = {f"no {n}": 0.99 if n < 3 else 0.40 for n in range(13)}
+    tops |= {f"yes {n}": 0.45 for n in range(13)}
+    calibration = fit(
+        lambda query: [tops[query], 0.0] if query in tops else Toy()(query),
+        labelled=[(query, query.startswith("yes")) for query in tops],
+    )
+    assert (calibration.mode, calibration.status) == ("labelled", "no_valid_threshold")
+    assert "no higher" in warnings(calibration)
+
+
+def test_labels_can_separate_what_anchors_do_not() -> None:
+    assert fit(alike, labelled=LABELLED).status == "ok"
+
+
+def test_labels_make_a_scale_where_anchors_make_none() -> None:
+    def search(query: str) -> list[float]:
+        top, _ = alike(query)
+        return [top, top if query in PROBES else 0.0]
+
+    assert not fit(search).scale.usable
+    calibration = fit(search, labelled=LABELLED)
+    assert (calibration.mode, calibration.status) == ("labelled", "ok")
+    assert assess([0.5, 0.1], calibration=calibration).level == "none"
+    assert assess([0.7, 0.1], calibration=calibration).level == "high"
+
+
+def test_an_encoder_that_tells_only_the_language() -> None:
+    languages = {probe.text: probe.lang for probe in bundled_probes()}
+
+    def search(query: str) -> list[float]:
+        top = 0.7 if languages.get(query, "ko") == "ko" else 0.2
+        top += Random(query).random() / 50
+        return [top, top - 0.001]
+
+    korean = sorted(text for text, lang in languages.items() if lang == "ko")
+    calibration = Calibration.fit(search, documents=korean)
+    assert calibration.status == "no_valid_threshold"
+    assert "the corpus' own language" in warnings(calibration)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-9])
+def test_one_score_for_everything(noise: float) -> None:
+    calibration = fit(
+        lambda query: [0.5 + noise * Random(query).random(), 0.1],
+        past_queries=PAST,
+        labelled=LABELLED,
+    )
+    assert (calibration.mode, calibration.status) == ("labelled", "no_valid_threshold")
+    assert "score all alike" in warnings(calibration)
+    assert "labelled answerable queries score no higher" in warnings(calibration)
+
+
+def test_past_queries() -> None:
+    few = fit(Toy(), past_queries=PAST[:9])
+    assert (few.mode, warnings(few)[:20]) == ("null", "only 9 past queries ")
+    assert few.scale == fit(Toy()).scale
+    assert fit(Toy(), past_queries=[]).mode == "null"
+
+    def search(query: str) -> Any:
+        return [0.0] if query in PAST else Toy()(query)
+
+    low = fit(search, past_queries=PAST)
+    assert (low.mode, low.status) == ("null", "ok")
+    assert "past queries score far below general questions" in warnings(low)
+
+
+def test_past_queries_move_the_scale() -> None:
+    toy = Toy()
+    tops = [max(toy(query).cosines) for query in PAST]  # type: ignore[type-var]
+    assert fit(toy, past_queries=PAST).scale == past_scale(fit(toy).scale, tops)  # type: ignore[arg-type]
+
+
+def test_too_few_labels_of_a_kind_still_carry_a_bound() -> None:
+    labelled = [pair for n, pair in enumerate(LABELLED) if pair[1] or n < 8]
+    calibration = fit(Toy(), labelled=labelled, max_false_none=0.1)
+    assert (calibration.mode, calibration.status) == ("null", "ok")
+    assert "only 4 labelled queries of one kind" in warnings(calibration)
+    assert len(calibration.answerable) == 25
+
+
+@pytest.mark.parametrize("labelled", [LABELLED, MANY_LABELLED])
+def test_labels_that_contradict_the_scores(labelled: list[tuple[str, bool]]) -> None:
+    calibration = fit(Toy(), labelled=[(query, not label) for query, label in labelled])
+    assert (calibration.mode, calibration.status) == ("labelled", "no_valid_threshold")
+    assert "score no higher than the others" in warnings(calibration)
+
+
+# Twenty pieces against 150
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_twenty_documents_are_nearly_as_good_as_many(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recall_signal.calibration.fit.PSEUDO_QUERIES", 150)
+    many = make_documents(150, seed)
+    toy = Toy(documents=many)
+    all_of_them, twenty = (fit(toy, documents=some) for some in (many, many[:20]))
+    assert abs(all_of_them.scale.cut - twenty.scale.cut) < 0.1 * all_of_them.scale.step
+
+
+# Progress, errors, going on
+
+
+@pytest.mark.parametrize("given", [{}, {"documents": []}, {"probes": PROBES, "past_queries": PAST}])
+def test_progress_ends_at_its_total(given: dict[str, Any]) -> None:
+    seen: list[tuple[int, int]] = []
+    toy = Toy()
+    Calibration.fit(toy, progress=lambda done, total: seen.append((done, total)), **given)
+    assert sorted({done for done, _ in seen} | {0}) == list(range(len(toy.asked) + 1))
+    assert all(done <= total for done, total in seen)
+    assert seen[-1][0] == seen[-1][1]
+
+
+def test_an_error_of_the_search_passes_unchanged() -> None:
+    with pytest.raises(ConnectionError, match="the store is away"):
+        fit(Toy(fails_at=40))
+
+
+@pytest.mark.parametrize("fails_at", [0, 1, 29, 30, 45, 69, 75, 155])
+def test_a_fit_goes_on_without_repeating(fails_at: int, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"past_queries": PAST, "labelled": LABELLED}
+    path = tmp_path / "fit.jsonl"
+    broken, mended = Toy(fails_at=fails_at), Toy()
+    with pytest.raises(ConnectionError):
+        fit(broken, resume=path, **given)
+    resumed = fit(mended, resume=path, **given)
+    assert len(broken.asked) == fails_at
+    assert sorted(broken.asked + mended.asked) == sorted(asked_in_all(given))
+    assert timeless(resumed) == timeless(fit(Toy(), **given))
+
+
+def asked_in_all(given: dict[str, Any]) -> list[str]:
+    toy = Toy()
+    fit(toy, **given)
+    return toy.asked
+
+
+def test_without_documents_only_the_probes_are_asked_again(tmp_path: Path) -> None:
+    path = tmp_path / "fit.jsonl"
+    with pytest.raises(ConnectionError):
+        Calibration.fit(Toy(fails_at=150), resume=path, past_queries=PAST)
+    mended = Toy()
+    resumed = Calibration.fit(mended, resume=path, past_queries=PAST)
+    assert len(mended.asked) == 120 + 10 + 40
+    assert timeless(resumed) == timeless(Calibration.fit(Toy(), past_queries=PAST))
+
+
+def test_another_encoder_asks_anew(tmp_path: Path) -> None:
+    path = tmp_path / "fit.jsonl"
+    for encoder, asked in (("a", 70), ("a", 0), ("b", 70)):
+        toy = Toy()
+        fit(toy, resume=path, encoder=encoder)
+        assert len(toy.asked) == asked
+
+
+def test_a_query_that_comes_twice_is_asked_once() -> None:
+    toy = Toy()
+    fit(toy, past_queries=PAST * 2, labelled=[(query, True) for query in PAST])
+    assert len(toy.asked) == 70 + 40
+
+
+def test_a_piece_that_is_a_query_too_is_asked_as_both() -> None:
+    documents = [(id_, text[:30]) for id_, text in DOCUMENTS[:10]]
+    toy = Toy(documents)
+    calibration = fit(toy, documents=documents, probes=[*PROBES, *(text for _, text in documents)])
+    assert dict(calibration.counts)["pseudo-queries"] == 10
+    assert len(toy.asked) == 30 + 10 + 10
+
+
+def test_no_text_is_kept(tmp_path: Path) -> None:
+    journal, saved = tmp_path / "fit.jsonl", tmp_path / "calibration.json"
+    toy = Toy()
+    fit(
+        toy, past_queries=PAST, labelled=[(*pair, "group") for pair in LABELLED], resume=journal
+    ).save(saved)
+    kept = journal.read_text() + saved.read_text()
+    words = {word for text in [*toy.asked, *dict(DOCUMENTS).values()] for word in text.split()}
+    long = {word for word in words if len(word) > 4} - {"question"}
+    assert {word for word in long if word in kept} == set()
+    assert not any(query in kept for query in toy.asked)
+
+
+async def test_an_asynchronous_search_gives_the_same() -> None:
+    toy = Toy()
+
+    async def search(query: str) -> Pool:
+        return toy(query)
+
+    given: dict[str, Any] = {"documents": DOCUMENTS, "probes": PROBES, "labelled": LABELLED}
+    assert timeless(await Calibration.afit(search, **given)) == timeless(fit(Toy(), **given))
+
+
+async def test_errors_of_an_asynchronous_search_pass_unchanged() -> None:
+    toy = Toy(fails_at=3)
+
+    async def search(query: str) -> Pool:
+        return toy(query)
+
+    with pytest.raises(ConnectionError):
+        await Calibration.afit(search)
+
+
+def test_a_fit_is_dated() -> None:
+    assert fit(Toy()).created.endswith("+00:00")
+    assert replace(fit(Toy()), created="").created == ""

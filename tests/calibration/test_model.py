@@ -1,0 +1,341 @@
+"""What a calibration says of a query, and how it can be changed, printed, saved and loaded."""
+
+import json
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, asdict, replace
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calibration_toys import DOCUMENTS, MODES, UNHURRIED, Toy, calibration, fit, values
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recall_signal import Calibration, CalibrationError, ConfigurationError, Pool, assess
+from recall_signal.calibration.labels import Platt, VennAbers, sigmoid
+from recall_signal.calibration.model import shift_prior
+from recall_signal.calibration.scale import Scale
+from recall_signal.confidence import RecallConfidence
+
+OTHER = ("top_score", "prominence", "relative_margin", "result_count", "reason")
+STEPS = VennAbers((0.0, 1.0), (0.0, 0.1, 0.2, 0.5, 0.6), (0.3, 0.5, 0.7, 0.9, 1.0), 0.75)
+
+# Levels and probabilities
+
+
+@pytest.mark.parametrize(
+    ("top", "level"), [(0.40, "none"), (0.45, "low"), (0.50, "moderate"), (0.56, "moderate"),
+                       (0.58, "high"), (1.0, "high"), (-1.0, "none")],
+)  # fmt: skip
+def test_the_level_follows_the_probability(top: float, level: str) -> None:
+    confidence = assess([top, -1.0], calibration=calibration())
+    exact = sigmoid(2.0 * (top - 0.5) / 0.1)
+    assert confidence.level == level
+    assert confidence.probability == round(exact, 4)
+    assert confidence.basis == "calibration"
+
+
+@pytest.mark.parametrize("cut", [0.2, 0.5, 0.8])
+def test_a_cut_belongs_to_the_level_above_it(cut: float) -> None:
+    even = calibration(line=Platt(0.0, 0.0), cuts=(0.5, 0.5, 0.5))
+    assert assess([0.5, 0.1], calibration=even).level == "high"
+    below = calibration(line=Platt(0.0, 0.0), cuts=(0.5, 0.5, 0.500001))
+    assert assess([0.5, 0.1], calibration=below).level == "moderate"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_other_fields_stay_as_they_are(mode: str) -> None:
+    fitted = fit(Toy(), **MODES[mode])
+    for pool in ([0.9], [0.9, 0.5, 0.4], [0.2, -0.3], Pool([0.5, None, 0.3], scores=[1, 2, 3])):
+        plain, confidence = assess(pool), assess(pool, calibration=fitted)
+        assert values(confidence, *OTHER) == values(plain, *OTHER)
+        assert confidence.basis == ("labels" if "label" in mode else "calibration")
+        assert 0.0 <= (confidence.probability or 0.0) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("pool", "scores"),
+    [
+        ([], None),
+        ([None, nan], None),
+        ([None], [3.0]),
+        ([], [3.0, 1.0, 0.5]),
+        ([1.2, 0.5], None),
+        (Pool([None, None], scores=[2.0, 1.0]), None),
+    ],
+)
+def test_what_has_no_usable_cosine_is_untouched(pool: Any, scores: Any) -> None:
+    assert assess(pool, scores=scores, calibration=calibration()) == assess(pool, scores=scores)
+
+
+def test_without_a_threshold_the_uncalibrated_level_stays() -> None:
+    nothing = calibration(status="no_valid_threshold", scale=Scale(0.5, 0.0), free_form=STEPS)
+    assert assess([0.9, 0.5], calibration=nothing) == assess([0.9, 0.5])
+    assert nothing.interval(0.9) is None
+
+
+def test_every_key_is_in_the_json_and_plain() -> None:
+    confidence = assess([0.61, 0.5, 0.4], calibration=calibration())
+    dumped = json.loads(json.dumps(confidence.model_dump(mode="json"), allow_nan=False))
+    assert set(dumped) == set(RecallConfidence.model_fields)
+    assert dumped["probability"] == 0.9002
+    assert RecallConfidence.model_validate(dumped) == confidence
+
+
+# What is said
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("top", [0.2, 0.40, 0.43, 0.46, 0.5, 0.95])
+def test_the_rationale_speaks_of_the_topic_and_of_what_to_do(mode: str, top: float) -> None:
+    confidence = assess([top, 0.1], calibration=fit(Toy(), **MODES[mode]))
+    text = confidence.rationale
+    assert f"Top cosine {top:.2f}" in text
+    assert "probability 0." in text or "probability 1.00" in text
+    found = confidence.level in ("high", "moderate")
+    assert ("Read these" in text) == ("the exact fact is not verified" in text) == found
+    assert ("external source" in text) == ("nothing relevant" in text) == (not found)
+    assert text.count(". ") + text.endswith(".") <= 2
+
+
+def test_the_summary_can_be_read() -> None:
+    text = str(fit(Toy(), documents=DOCUMENTS[:8], encoder="toy"))
+    assert "Calibration (null): ok" in text
+    assert "encoder toy, 8 documents" in text
+    assert "30 probes, 8 pseudo-queries, 0 past queries, 0 labelled queries" in text
+    assert "hits      quartiles 0." in text
+    assert "note: only 8 pieces" in text
+    assert "not named, unknown number of documents" in str(calibration())
+
+
+# Prior and cuts
+
+
+@UNHURRIED
+@given(st.floats(-10, 10), st.floats(0.001, 0.999), st.floats(0.001, 0.999))
+def test_the_prior_shifts_the_log_odds(statistic: float, prior: float, other: float) -> None:
+    low, high = (calibration().with_prior(p) for p in sorted((prior, other)))
+    assert low.probability_of(statistic) <= high.probability_of(statistic) + 1e-12
+    at = low.probability_of(statistic)
+    odds = at / (1 - at) if at < 1 else inf
+    expected = sigmoid(2.0 * statistic) / (1 - sigmoid(2.0 * statistic))
+    assert odds == pytest.approx(expected * low.prior / (1 - low.prior), rel=1e-4)
+
+
+@UNHURRIED
+@given(st.floats(0, 1), st.floats(0, 1, exclude_min=True, exclude_max=True),
+       st.floats(0, 1, exclude_min=True, exclude_max=True))  # fmt: skip
+def test_a_shifted_probability_is_one(probability: float, prior: float, share: float) -> None:
+    assert 0.0 <= shift_prior(probability, prior, share) <= 1.0
+
+
+def test_few_answerable_queries_need_a_higher_score() -> None:
+    pool = [0.52, 0.3]
+    levels = [assess(pool, calibration=calibration().with_prior(p)).level for p in (0.01, 0.3, 0.9)]
+    assert levels == ["none", "low", "high"]
+
+
+@pytest.mark.parametrize("prior", [0, 1, 0.0, 1.0, -0.1, nan, True, "0.5", None])
+def test_a_prior_is_a_share(prior: Any) -> None:
+    with pytest.raises(ConfigurationError, match="prior"):
+        calibration().with_prior(prior)
+
+
+def test_other_cuts() -> None:
+    strict = calibration().with_cuts(0.5, 0.9, 0.99)
+    assert assess([0.56, 0.3], calibration=calibration()).level == "moderate"
+    assert assess([0.56, 0.3], calibration=strict).level == "low"
+
+
+@pytest.mark.parametrize("cuts", [(0.0, 0.5, 0.8), (0.5, 0.4, 0.8), (0.2, 0.5, 1.0), (nan,) * 3])
+def test_cuts_rise(cuts: tuple[float, float, float]) -> None:
+    with pytest.raises(ConfigurationError, match="cuts must rise"):
+        calibration().with_cuts(*cuts)
+
+
+# The interval
+
+
+def test_the_interval_holds_the_probability() -> None:
+    fitted = fit(Toy(), **MODES["many labels"])
+    for prior in (0.1, 0.5, 0.9):
+        shifted = fitted.with_prior(prior)
+        for top in (0.1, 0.3, 0.45, 0.5, 0.6, 0.9):
+            lower, upper = shifted.interval(top) or pytest.fail("no interval")
+            assert 0.0 <= lower <= shifted.probability_of(shifted.scale.of(top)) <= upper <= 1.0
+
+
+def test_without_a_free_form_there_is_no_interval() -> None:
+    assert fit(Toy(), **MODES["labelled"]).interval(0.5) is None
+
+
+def test_free_form_probabilities_are_moved_from_the_share_of_the_labels() -> None:
+    free = calibration(free_form=STEPS)
+    assert free.with_prior(0.75).interval(0.5) == (0.1, 0.5)
+    assert free.with_prior(0.75).probability_of(0.0) == STEPS.probability(0.0) == 0.5 / 1.4
+    assert free.probability_of(0.0) == pytest.approx(5 / 32)
+    assert free.interval(0.5) == (pytest.approx(1 / 28), pytest.approx(0.25))
+
+
+# Encoder and corpus
+
+
+def test_another_encoder_is_refused() -> None:
+    named = calibration(encoder="a")
+    named.require_encoder("a")
+    named.require_encoder(None)
+    calibration().require_encoder("b")
+    with pytest.raises(CalibrationError, match=r"encoder 'a' and cannot be used with 'b'.*anew"):
+        named.require_encoder("b")
+
+
+@pytest.mark.parametrize(
+    ("size", "stale"), [(100, False), (199, False), (51, False), (200, True), (50, True), (0, True)]
+)
+def test_a_corpus_twice_as_large_is_told_of(size: int, stale: bool) -> None:
+    told = calibration(corpus_size=100).staleness(size)
+    assert (told is not None) == stale
+    assert told is None or f"{size} documents and had 100" in told
+    assert calibration().staleness(size) is None
+
+
+def test_a_calibration_is_a_frozen_value() -> None:
+    assert calibration() == calibration()
+    assert len({calibration(), calibration()}) == 1
+    with pytest.raises(FrozenInstanceError):
+        calibration().prior = 0.4  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"scale": Scale(0.5, 0.0)},
+        {"scale": Scale(0.5, -0.1)},
+        {"answerable": (0.5, 0.4)},
+        {"groups": (("a", (0.5, 0.4)),)},
+    ],
+)
+def test_what_could_not_be_applied_cannot_be_made(given: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        calibration(**given)
+
+
+# Saved and loaded
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+names = st.text(max_size=9)
+sorted_tops = st.lists(finite, max_size=4).map(sorted).map(tuple)
+calibrations = st.builds(
+    calibration,
+    mode=st.sampled_from(["null", "null+past", "labelled"]),
+    status=st.just("no_valid_threshold"),
+    scale=st.builds(Scale, finite, finite),
+    line=st.builds(Platt, finite, finite),
+    free_form=st.sampled_from([None, STEPS, replace(STEPS, edges=(-1.7e308, 5e-324))]),
+    overlap=st.floats(0, 1),
+    prior=st.floats(0, 1, exclude_min=True, exclude_max=True),
+    encoder=st.none() | names,
+    corpus_size=st.none() | st.integers(0),
+    counts=st.lists(st.tuples(names, st.integers(0)), max_size=3).map(tuple),
+    anchors=st.lists(st.tuples(names, st.tuples(finite, finite, finite)), max_size=3).map(tuple),
+    warnings=st.lists(names, max_size=3).map(tuple),
+    answerable=sorted_tops,
+    groups=st.lists(st.tuples(names, sorted_tops), max_size=3).map(tuple),
+)
+
+
+@UNHURRIED
+@given(calibrations)
+def test_what_is_loaded_is_what_was_saved(tmp_path_factory: Any, saved: Calibration) -> None:
+    path = tmp_path_factory.getbasetemp() / "calibration.json"
+    saved.save(path)
+    assert Calibration.load(path) == saved
+    assert json.loads(path.read_text())["v"] == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_loaded_fit_says_the_same(mode: str, tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    saved = fit(Toy(), **MODES[mode])
+    saved.save(str(path))
+    loaded = Calibration.load(str(path))
+    assert loaded == saved
+    for top in (0.2, 0.41, 0.5, 0.9, *saved.answerable):
+        assert assess([top, 0.1], calibration=loaded) == assess([top, 0.1], calibration=saved)
+
+
+def changed(change: Callable[[dict[str, Any]], Any]) -> bytes:
+    whole = calibration(free_form=STEPS, answerable=(0.4, 0.5), groups=(("a", (0.4,)),))
+    written = json.loads(json.dumps({"v": 1, **asdict(whole)}))
+    return json.dumps(change(written) or written).encode()
+
+
+def test_the_file_that_the_others_are_made_of_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_bytes(changed(lambda values: None))
+    assert Calibration.load(path).free_form == STEPS
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b"7",
+        b'"text"',
+        b"{}",
+        b'{"v": 1}',
+        b"\xff\xfe{",
+        b"[" * 100_000,
+        b'{"v": ' + b"9" * 5000 + b"}",
+        changed(lambda v: None)[:-40],
+        changed(lambda v: v.pop("scale")),
+        changed(lambda v: v.update(mode="guess")),
+        changed(lambda v: v.update(status="fine")),
+        changed(lambda v: v.update(extra=1)),
+        changed(lambda v: v.update(prior=1.0)),
+        changed(lambda v: v.update(prior=None)),
+        changed(lambda v: v.update(overlap=nan)),
+        changed(lambda v: v.update(cuts=[0.2, 0.5])),
+        changed(lambda v: v.update(cuts=[0.5, 0.2, 0.8])),
+        changed(lambda v: v.update(counts=[["probes"]])),
+        changed(lambda v: v.update(warnings="text")),
+        changed(lambda v: v.update(answerable=[0.5, 0.4])),
+        changed(lambda v: v.update(max_false_none=0.05)),
+        changed(lambda v: v.update(max_false_none=7)),
+        changed(lambda v: v["scale"].update(cut="high")),
+        changed(lambda v: v["scale"].update(cut=inf)),
+        changed(lambda v: v["scale"].update(step=0.0)),
+        changed(lambda v: v["scale"].pop("step")),
+        changed(lambda v: v["line"].update(slope=nan)),
+        changed(lambda v: v["free_form"].update(lower=[0.1])),
+        changed(lambda v: v["free_form"].update(share=0)),
+        changed(lambda v: v["free_form"].update(edges=[[1]])),
+        changed(lambda v: None).replace(b'"slope": 2.0', b'"slope": 1e999'),
+        changed(lambda v: None).replace(b'"slope": 2.0', b'"slope": 1' + b"0" * 400),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "secret-folder" / "c.json"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(CalibrationError, match=r"c\.json is not a saved calibration") as caught:
+        Calibration.load(path)
+    assert "secret-folder" not in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", None, {"a": 1}])
+def test_another_version_is_told_of(tmp_path: Path, version: Any) -> None:
+    path = tmp_path / "c.json"
+    path.write_bytes(changed(lambda values: values.update(v=version)))
+    with pytest.raises(CalibrationError, match="of another version than 1"):
+        Calibration.load(path)
+
+
+def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Calibration.load(tmp_path / "none.json")
