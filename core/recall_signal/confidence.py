@@ -74,13 +74,13 @@ def unknown(reason: str, result_count: int) -> RecallConfidence:
     """The signal of a retrieval that could not be measured.
 
     Args:
-        reason: A key of :data:`REASONS`.
+        reason: A key of :data:`REASONS`, or a reason of an adapter's own.
         result_count: Candidates in the pool.
     """
     return RecallConfidence(
         level="unknown",
         result_count=result_count,
         reason=reason,
-        rationale=f"Match strength could not be measured: {REASONS[reason]}. "
+        rationale=f"Match strength could not be measured: {REASONS.get(reason, reason)}. "
         "This says nothing about whether the results are relevant.",
     )

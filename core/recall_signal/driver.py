@@ -6,10 +6,11 @@ that there is one flow and a driver for each way of carrying its requests out.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, TypeVar
 
-__all__ = ["drive", "drive_async"]
+__all__ = ["drive", "drive_async", "raise_if_cancelled"]
 
 Asked = TypeVar("Asked")
 Result = TypeVar("Result")
@@ -47,3 +48,10 @@ async def drive_async(
     except StopIteration as stop:
         result: Result = stop.value
         return result
+
+
+def raise_if_cancelled() -> None:
+    """Raise where the running task itself is being cancelled, not something that it awaited."""
+    task = asyncio.current_task()
+    if task is None or task.cancelling():
+        raise asyncio.CancelledError

@@ -47,6 +47,11 @@ class EmbeddingCache:
                     self._vectors.move_to_end(key)
         return found
 
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._vectors.clear()
+
     def store(self, texts: Sequence[str], vectors: Sequence[NDArray[np.float32]]) -> None:
         """Keep these vectors, and forget the oldest ones beyond the size."""
         with self._lock:

@@ -255,9 +255,13 @@ def _embed_again(
         cosines = cosines_of(query_vector, rows)
     except Exception as error:
         fits = not isinstance(error, VectorMismatch)
+        if not fits:
+            cache.clear()  # perhaps the model behind the encoder has changed
         log.warning("embedding the candidates again failed: %s", type(error).__name__)
         return None, "embedding_failed" if fits else "embedding_mismatch"
-    cache.store(missing, vectors)
+    sound = {text for text, cosine in zip(texts, cosines, strict=True) if cosine is not None}
+    kept = [(text, fresh[text]) for text in missing if text in sound]
+    cache.store([text for text, _ in kept], [vector for _, vector in kept])
     return cosines, None
 
 

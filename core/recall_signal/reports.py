@@ -117,9 +117,12 @@ def fresh_copy(value: Mapping[str, Any]) -> dict[str, Any]:
     faster, and cannot fail on a value that does not support copying.
     """
     copy = dict(value)
-    for key, item in copy.items():
-        if type(item) is dict or type(item) is list:
-            copy[key] = _fresh(item)
+    try:
+        for key, item in copy.items():
+            if type(item) is dict or type(item) is list:
+                copy[key] = _fresh(item)
+    except RecursionError:  # cyclic, or deeper than anybody reads: shared from the top on
+        return dict(value)
     return copy
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from inspect import getattr_static
 from operator import lt
@@ -26,8 +26,10 @@ __all__ = [
 Adapter = TypeVar("Adapter")
 Found = TypeVar("Found")
 
-_A_RANKING = 3
-"""Hits from which a rising order is no accident."""
+_PLAIN = {float, type(None)}
+
+_A_RANKING, _A_RISE = 4, 1e-3
+"""Hits, and a rise from the first to the last, from which an order is no accident."""
 
 
 @dataclass(slots=True)
@@ -47,15 +49,27 @@ class Reading:
     scores: Sequence[float | None] | None = None
 
 
-def read_scores(scores: Sequence[float | None], kind: ScoreKind, source: CosineSource) -> Reading:
-    """The cosines by the formula of a score kind alone; keyword scores are handed on."""
+def read_scores(
+    scores: Sequence[float | None], kind: ScoreKind, source: CosineSource, *, ranked: bool = False
+) -> Reading:
+    """The cosines by the formula of a score kind alone; keyword scores are handed on.
+
+    Args:
+        scores: As the store gave them.
+        kind: What they are.
+        source: Who says so.
+        ranked: Whether they come from one plain search, best first. Cosines that rise all the
+            way down such a list show that the kind is the other way round.
+    """
     if kind is ScoreKind.BM25:
         numbers = [None if score is None else float(score) for score in scores]
         return Reading(None, scores=numbers)
     cosines, reason = to_cosines(scores, kind)
     if cosines is None:
         return Reading(None, reason=reason)
-    return Reading(None, reason="score_inverted") if _rises(cosines) else _reading(cosines, source)
+    if ranked and _rises(cosines):
+        return Reading(None, reason="score_inverted")
+    return _reading(cosines, source)
 
 
 def read_vectors(query_vector: Any, vectors: Sequence[Any | None]) -> Reading:
@@ -79,8 +93,9 @@ def checked(reading: Any, count: int) -> Reading:
     for values in (reading.cosines, reading.scores):
         if values is not None and len(values) != count:
             raise ValueError("an adapter must read one value for each hit")
-    if reading.cosines is not None:
-        sum(cosine for cosine in reading.cosines if cosine is not None)  # no number raises
+    if reading.cosines is not None and not set(map(type, reading.cosines)) <= _PLAIN:
+        plain = [None if cosine is None else float(cosine) for cosine in reading.cosines]
+        return replace(reading, cosines=plain)
     return reading
 
 
@@ -111,13 +126,11 @@ def _reading(cosines: Sequence[float | None], source: CosineSource) -> Reading:
 
 
 def _rises(cosines: Sequence[float | None]) -> bool:
-    """Whether every hit is better than the one before it: then the number is the other way round.
-
-    A ranking of a plain search falls. Rerankers and diversity break that, but do not turn it
-    into its opposite for three hits and more.
-    """
+    """Whether every hit is better than the one before it, by more than noise in all."""
     known = [cosine for cosine in cosines if cosine is not None]
-    return len(known) >= _A_RANKING and all(map(lt, known, known[1:]))
+    if len(known) < _A_RANKING or known[-1] - known[0] < _A_RISE:
+        return False
+    return all(map(lt, known, known[1:]))
 
 
 class AdapterRegistry(Generic[Adapter]):

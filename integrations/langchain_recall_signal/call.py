@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
 from operator import eq, is_
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ from recall_signal import ConfigurationError, ScoreKind
 from recall_signal.flow import Candidates
 from recall_signal.stores import Reading, checked, checked_items, read_scores
 
-__all__ = ["Call", "Reader"]
+__all__ = ["Call", "Reader", "Retrieve"]
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +48,10 @@ class Reader:
             self.store = inner.vectorstore
             self.adapter = find_adapter(self.store)
 
+    def fits(self, retriever: Runnable[Any, Any]) -> bool:
+        """Whether the retriever still searches the store that this was made for."""
+        return self.store is getattr(innermost(retriever), "vectorstore", self.store)
+
     @property
     def taps(self) -> bool:
         """Whether the scores of the search are seen."""
@@ -65,12 +69,20 @@ class Reader:
         """The cosines behind these hits; a failure here becomes a reason."""
         try:
             if self.kind is not None:
-                return read_scores(hits.scores, self.kind, "declared")
+                return read_scores(hits.scores, self.kind, "declared", ranked=True)
             assert self.adapter is not None  # noqa: S101  (see taps)
             return checked(self.adapter.read(self.store, hits), len(hits.documents))
         except Exception as error:
             log.warning("reading the store's scores failed: %s", type(error).__name__)
             return Reading(None, reason="adapter_failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieve:
+    """Invoke this retriever. Answered with what it returns."""
+
+    retriever: Runnable[Any, Any]
+    kwargs: dict[str, Any]
 
 
 class Call:
@@ -135,6 +147,25 @@ class Call:
             if not known and page[-1] == len(items):
                 items.append(document)
         return replace(found, items=items, page=page)
+
+    def steps(self) -> Generator[Retrieve, Any, Candidates[Document]]:
+        """Ask the retriever, and read what came back.
+
+        Looking wider or seeing the scores is our wish: where that fails, the retriever is asked
+        as it is, and only what it then raises is raised.
+        """
+        try:
+            found = self.read((yield Retrieve(self.target, self.kwargs)))
+        except Exception as error:
+            if self.target is self.retriever:
+                raise
+            log.warning("searching with scores failed: %s", type(error).__name__)
+            self.recorder.hits = None
+            return self.read((yield Retrieve(self.retriever, self.own_kwargs)))
+        if self.is_tied:
+            own = yield Retrieve(self.retriever, self.own_kwargs)
+            found = self.with_own_page(found, own)
+        return found
 
     def read(self, returned: Any) -> Candidates[Document]:
         """The candidates behind what the wrapped retriever returned.

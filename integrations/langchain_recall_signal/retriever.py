@@ -18,10 +18,11 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables.config import ensure_config, patch_config
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, PrivateAttr, field_validator
 
-from langchain_recall_signal.call import Call, Reader
+from langchain_recall_signal.call import Call, Reader, Retrieve
 from langchain_recall_signal.encoders import aembed, embed, encoder_name
 from langchain_recall_signal.response import RecallResponse
 from langchain_recall_signal.selector import RunnableSelector, aask, ask
@@ -212,6 +213,24 @@ class RecallRetriever(WrapperFields, BaseRetriever):
     def _named(self, given: dict[str, Any]) -> dict[str, Any]:
         return {"encoder": self._parts.encoder, **given}
 
+    def invoke(
+        self,
+        input: str,  # noqa: A002  (its name in LangChain)
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """As in ``BaseRetriever``; what is configured reaches the wrapped retriever as well."""
+        return super().invoke(input, config, _config=ensure_config(config), **kwargs)
+
+    async def ainvoke(
+        self,
+        input: str,  # noqa: A002  (its name in LangChain)
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """:meth:`invoke`, asynchronously."""
+        return await super().ainvoke(input, config, _config=ensure_config(config), **kwargs)
+
     def recall(
         self, query: str, config: RunnableConfig | None = None, **kwargs: Any
     ) -> RecallResponse:
@@ -259,22 +278,21 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,
         k: int | None = None,
         _seen: list[RecallResponse] | None = None,
+        _config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> list[Document]:
         parts = self._parts
         call = self._call(parts.reader, k, kwargs, "invoke")
 
-        def perform(request: Request) -> Any:
+        def perform(request: Request | Retrieve) -> Any:
             if isinstance(request, Embed):
                 return embed(self.embeddings, request)
             if isinstance(request, Ask):
                 return ask(parts.selector, request, run_manager.get_child())
-            config: RunnableConfig = {"callbacks": run_manager.get_child()}
-            found = call.read(call.target.invoke(query, config, **call.kwargs))
-            if call.is_tied:
-                own = call.retriever.invoke(query, config, **call.own_kwargs)
-                found = call.with_own_page(found, own)
-            return found
+            if isinstance(request, Retrieve):
+                child = patch_config(_config, callbacks=run_manager.get_child())
+                return request.retriever.invoke(query, child, **request.kwargs)
+            return drive(call.steps(), perform)
 
         outcome = drive(recall_flow(query, parts.settings), perform)
         response = self._finish(outcome, _seen)
@@ -293,22 +311,21 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
         _seen: list[RecallResponse] | None = None,
+        _config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> list[Document]:
         parts = self._parts
         call = self._call(parts.reader, k, kwargs, "ainvoke")
 
-        async def perform(request: Request) -> Any:
+        async def perform(request: Request | Retrieve) -> Any:
             if isinstance(request, Embed):
                 return await aembed(self.embeddings, request)
             if isinstance(request, Ask):
                 return await aask(parts.selector, request, run_manager.get_child())
-            config: RunnableConfig = {"callbacks": run_manager.get_child()}
-            found = call.read(await call.target.ainvoke(query, config, **call.kwargs))
-            if call.is_tied:
-                own = await call.retriever.ainvoke(query, config, **call.own_kwargs)
-                found = call.with_own_page(found, own)
-            return found
+            if isinstance(request, Retrieve):
+                child = patch_config(_config, callbacks=run_manager.get_child())
+                return await request.retriever.ainvoke(query, child, **request.kwargs)
+            return await drive_async(call.steps(), perform)
 
         outcome = await drive_async(recall_flow(query, parts.settings), perform)
         response = self._finish(outcome, _seen)
@@ -327,6 +344,8 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         kwargs: dict[str, Any],
         method: Literal["invoke", "ainvoke"],
     ) -> Call:
+        if not reader.fits(self.retriever):  # a store can be exchanged under a running retriever
+            reader = Reader(self.retriever, self.declared_kind)
         k = self.k if k is None else k
         return Call(self.retriever, reader, self.pool_size, k, kwargs, method)
 
@@ -336,10 +355,7 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         """The annotated copies of the page; ``seen`` gets the whole response."""
         documents = []
         for document, entry in zip(outcome.items, outcome.entries, strict=True):
-            metadata = fresh_copy(document.metadata)
-            if entry is not None:
-                metadata[self.metadata_key] = entry
-            documents.append(document.model_copy(update={"metadata": metadata}))
+            documents.append(_annotated(document, self.metadata_key, entry))
         if seen is not None:
             seen.append(
                 RecallResponse(
@@ -351,6 +367,18 @@ class RecallRetriever(WrapperFields, BaseRetriever):
                 )
             )
         return documents
+
+
+def _annotated(document: Document, key: str, entry: dict[str, Any] | None) -> Document:
+    """A copy with metadata of its own; a document that cannot be copied goes out as it is."""
+    try:
+        metadata = fresh_copy(document.metadata)
+        if entry is not None:
+            metadata[key] = entry
+        return document.model_copy(update={"metadata": metadata})
+    except Exception as error:
+        log.warning("a document could not be copied: %s", type(error).__name__)
+        return document
 
 
 def _text_of(document: Document) -> str:

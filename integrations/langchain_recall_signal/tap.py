@@ -25,6 +25,7 @@ from langchain_recall_signal.stores import Hits
 
 __all__ = ["Recorder", "innermost", "is_tappable", "page_size", "tapped"]
 
+_OWN_SEARCH = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
 _TAPPED_SEARCHES = ("similarity", "similarity_score_threshold")
 
 
@@ -55,8 +56,7 @@ def is_tappable(retriever: Runnable[Any, Any]) -> bool:
     inner = innermost(retriever)
     return (
         isinstance(inner, VectorStoreRetriever)
-        and _same(type(inner), VectorStoreRetriever, "_get_relevant_documents")
-        and _same(type(inner), VectorStoreRetriever, "_aget_relevant_documents")
+        and all(_same(type(inner), VectorStoreRetriever, name) for name in _OWN_SEARCH)
         and inner.search_type in _TAPPED_SEARCHES
         and hasattr(inner.vectorstore, "__dict__")
     )

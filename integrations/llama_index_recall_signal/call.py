@@ -20,6 +20,7 @@ from llama_index_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from recall_signal import ScoreKind
 from recall_signal.embedding import VectorMismatch
 from recall_signal.flow import Candidates
+from recall_signal.scores import parse_score_kind
 from recall_signal.settings import WrapperFields
 from recall_signal.stores import (
     Reading,
@@ -80,7 +81,7 @@ class Reader:
         try:
             kind = self.kind
             if kind is None and self.adapter is not None:
-                kind = self.adapter.score_kind(self.store, self.mode)
+                kind = parse_score_kind(self.adapter.score_kind(self.store, self.mode))
         except Exception:  # said when the scores are read
             return False
         return kind is not None and kind.convertible
@@ -132,7 +133,8 @@ class Reader:
 
     def _read_scores(self, hits: Hits) -> Reading:
         if self.kind is not None:
-            return read_scores(hits.scores, self.kind, "declared")
+            is_search = self.store is not None and self.mode == DEFAULT_MODE
+            return read_scores(hits.scores, self.kind, "declared", ranked=is_search)
         if self.adapter is not None:
             return checked(self.adapter.read(self.store, hits), len(hits.nodes))
         scored = any(score is not None for score in hits.scores)
@@ -140,7 +142,7 @@ class Reader:
 
     def _vectors(self, hits: Hits) -> Sequence[Any | None]:
         adapter = self.adapter or StoreAdapter()
-        return adapter.vectors(self.store, hits)
+        return adapter.vectors(self.store, hits) or []
 
     def _compare(
         self, vectors: Sequence[Any | None], reading: Reading
@@ -175,7 +177,7 @@ class Call:
         embed_model: BaseEmbedding | None,
     ) -> None:
         self.hits: list[NodeWithScore] | None = None
-        self.size, self.target = fields.k, retriever
+        self.size, self.target, self.own = fields.k, retriever, retriever
         search = vector_search(retriever)
         if search is None:
             self.reader = Reader(bundle, fields.declared_kind, embed_model)
@@ -188,11 +190,15 @@ class Call:
             adapter=find_adapter(search.store),
             mode=search.mode,
         )
-        self.hits = []
-        limit = self.size = fields.k or search.top_k
-        if limit is not None and search.mode == DEFAULT_MODE and self.reader.can_widen:
-            limit = max(limit, fields.pool_size)
-        self.target = widened(search, limit, self.size, self.hits)
+        own = fields.k or search.top_k
+        looks_wider = search.mode == DEFAULT_MODE and self.reader.can_widen
+        if own is None or not looks_wider:
+            own, limit = fields.k, fields.k  # what it returns is the page, however much that is
+        else:
+            limit = max(own, fields.pool_size)
+        self.size, self.hits = own, []
+        self.target = widened(search, limit, own, self.hits)
+        self.own = widened(search, own, own, [])
 
     def steps(self) -> Steps:
         """Ask the retriever, once, and read what came back.
@@ -200,7 +206,15 @@ class Call:
         Raises:
             InvalidResultError: It returned something other than a list of scored nodes.
         """
-        returned = checked_items((yield Retrieve(self.target)), NodeWithScore)
+        try:
+            returned = checked_items((yield Retrieve(self.target)), NodeWithScore)
+        except Exception as error:
+            if self.hits is None:
+                raise
+            # Looking wider is our wish: only what the retriever raises by itself is raised.
+            log.warning("searching wider failed: %s", type(error).__name__)
+            self.hits, self.reader = None, Reader(self.reader.bundle)
+            returned = checked_items((yield Retrieve(self.own)), NodeWithScore)
         if self.hits is None:
             size = len(returned[: self.size])
             return (yield from self.reader.candidates(returned, range(size)))

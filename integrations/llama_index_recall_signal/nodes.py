@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from llama_index.core.schema import MetadataMode, NodeWithScore
 
 from recall_signal.reports import fresh_copy
+
+log = logging.getLogger(__name__)
 
 __all__ = ["annotated", "encoded_text", "prompt_text"]
 
@@ -29,6 +32,14 @@ def annotated(item: NodeWithScore, key: str, entry: dict[str, Any] | None) -> No
         key: The metadata key of the entry. It is kept from both prompts and embeddings.
         entry: What the copy carries under the key, None for nothing.
     """
+    try:
+        return _copy(item, key, entry)
+    except Exception as error:  # a node that cannot be copied goes out as it is
+        log.warning("a node could not be copied: %s", type(error).__name__)
+        return item
+
+
+def _copy(item: NodeWithScore, key: str, entry: dict[str, Any] | None) -> NodeWithScore:
     node = item.node
     metadata = fresh_copy(node.metadata)
     hidden = []

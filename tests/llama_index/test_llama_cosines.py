@@ -37,12 +37,6 @@ async def test_every_declared_kind_is_read_by_its_formula(kind: ScoreKind) -> No
     assert (await wrapped.arecall(QUERY)).to_dict() == response.to_dict()
 
 
-def test_a_distance_declared_as_a_cosine_is_noticed() -> None:
-    wrapped = RecallRetriever(ListRetriever(scored(0.1, 0.4, 0.9)), score_kind="cosine")
-    confidence = wrapped.recall(QUERY).confidence
-    assert (confidence.level, confidence.reason) == ("unknown", "score_inverted")
-
-
 @pytest.mark.parametrize("kind", [k for k in ScoreKind if not k.convertible and k != "bm25"])
 def test_no_cosine_is_made_of_a_score_that_holds_none(kind: ScoreKind) -> None:
     wrapped = RecallRetriever(ListRetriever(scored(1.0, 0.4, 0.0)), score_kind=kind)

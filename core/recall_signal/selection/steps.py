@@ -96,7 +96,7 @@ def _ask_once(
 def _applied(kept: Sequence[int], ids: Sequence[str | None], model: str) -> SelectionReport:
     left = set(kept)
     dropped = [at for at in range(len(ids)) if at not in left]
-    names = [ids[at] or f"#{at + 1}" for at in dropped]
+    names = [str(ids[at] or f"#{at + 1}") for at in dropped]
     return SelectionReport(
         applied=True,
         model=model,

@@ -1,0 +1,44 @@
+"""What adapters of both frameworks have in common."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recall_signal import InvalidResultError, ScoreKind
+from recall_signal.stores import Reading, checked, checked_items, read_scores
+
+RISING = [0.1, 0.2, 0.4, 0.9]
+
+
+def test_a_distance_declared_as_a_cosine_is_noticed() -> None:
+    assert read_scores(RISING, ScoreKind.COSINE, "declared", ranked=True).reason == "score_inverted"
+    assert read_scores(RISING, ScoreKind.COSINE_DISTANCE, "declared", ranked=True).cosines
+
+
+@pytest.mark.parametrize("scores", [RISING[:3], [0.5, 0.5000001, 0.5000002, 0.5000003]])
+def test_a_short_or_flat_list_proves_nothing(scores: list[float]) -> None:
+    assert read_scores(scores, ScoreKind.COSINE, "declared", ranked=True).cosines == scores
+
+
+def test_what_is_not_one_plain_search_may_rise() -> None:
+    assert read_scores(RISING, ScoreKind.COSINE, "declared").cosines == RISING
+
+
+@pytest.mark.parametrize("reading", ["text", None, [0.5], Reading([0.5, 0.4]), Reading(["a"])])
+def test_an_adapter_must_read_one_number_for_each_hit(reading: Any) -> None:
+    with pytest.raises(ValueError, match=r"adapter|convert"):
+        checked(reading, 1)
+
+
+def test_numbers_of_other_libraries_become_plain() -> None:
+    read = checked(Reading([np.float32(0.5), None]), 2).cosines
+    assert read is not None
+    assert [type(value) for value in read] == [float, type(None)]
+
+
+def test_items_of_another_class_are_no_page() -> None:
+    assert checked_items(("a", "b"), str) == ["a", "b"]
+    for returned in (None, "a", ["a", 1]):
+        with pytest.raises(InvalidResultError, match="list of str"):
+            checked_items(returned, str)
