@@ -9,8 +9,10 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_recall_signal.call import EmbedQuery, Retrieve, Steps
+from llama_index_recall_signal.selector import aask, ask
 from recall_signal.driver import drive, drive_async
 from recall_signal.flow import Embed, FlowSettings, Outcome, Request, recall_flow
+from recall_signal.selection import Ask, Selector
 
 __all__ = ["Driver"]
 
@@ -24,12 +26,14 @@ class Driver:
         settings: The wrapper's.
         steps: What answers the flow's one ``Fetch``.
         embed_model: The wrapper's encoder, for texts that are embedded again.
+        selector: Whom the flow's ``Ask`` goes to.
     """
 
     bundle: QueryBundle
     settings: FlowSettings[NodeWithScore]
     steps: Steps
     embed_model: BaseEmbedding | None
+    selector: Selector | None = None
 
     def run(self) -> Outcome[NodeWithScore]:
         """Carry it out."""
@@ -50,6 +54,9 @@ class Driver:
             encoder: Any = self.embed_model
             vectors = encoder.get_text_embedding_batch(request.texts) if request.texts else []
             return encoder.get_agg_embedding_from_queries(self._strings), vectors
+        if isinstance(request, Ask):
+            selector: Any = self.selector
+            return ask(selector, request)
         return drive(self.steps, self._perform)
 
     async def _aperform(self, request: Request | Retrieve | EmbedQuery) -> Any:
@@ -62,6 +69,9 @@ class Driver:
             texts = request.texts
             vectors = await encoder.aget_text_embedding_batch(texts) if texts else []
             return await encoder.aget_agg_embedding_from_queries(self._strings), vectors
+        if isinstance(request, Ask):
+            selector: Any = self.selector
+            return await aask(selector, request)
         return await drive_async(self.steps, self._aperform)
 
     @property

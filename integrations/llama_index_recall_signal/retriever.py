@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.prompts import PromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 from llama_index.core.settings import Settings
@@ -16,9 +17,13 @@ from llama_index_recall_signal.drivers import Driver
 from llama_index_recall_signal.framework import vector_search
 from llama_index_recall_signal.reporting import RetrieverFields, flow_settings, respond
 from llama_index_recall_signal.response import RecallResponse
+from llama_index_recall_signal.selection import PROMPT_KEY, with_prompt
+from llama_index_recall_signal.selector import as_selector
 from llama_index_recall_signal.watch import tell, watching
 from recall_signal import Baseline, Calibration, Pool, ScoreKind, Thresholds
 from recall_signal.flow import Outcome
+from recall_signal.selection import SelectionOptions
+from recall_signal.selection.options import DEFAULT_TIMEOUT
 from recall_signal.settings import DEFAULT_POOL_SIZE
 
 __all__ = ["RecallRetriever"]
@@ -59,6 +64,11 @@ class RecallRetriever(BaseRetriever):
             then follows a probability.
         baseline: The same from the stream of queries, without a set-up. With both, the
             calibration decides and the baseline goes on listening.
+        selector: Trims the page: an LLM or any :class:`~recall_signal.selection.Selector`. Only
+            ever removes nodes, and leaves the page alone where it cannot surely do that. Its
+            prompt is ``selection`` in ``get_prompts``.
+        selector_timeout: Seconds for the selector; None waits for as long as it takes.
+        selector_options: Everything else about the selection.
 
     Raises:
         ConfigurationError: A setting is wrong.
@@ -77,7 +87,9 @@ class RecallRetriever(BaseRetriever):
         id_key: str | None = None,
         calibration: Calibration | None = None,
         baseline: Baseline | None = None,
-        **selection: Any,
+        selector: Any = None,
+        selector_timeout: float | None = DEFAULT_TIMEOUT,
+        selector_options: SelectionOptions | None = None,
     ) -> None:
         fields = RetrieverFields(
             retriever=retriever,
@@ -91,7 +103,13 @@ class RecallRetriever(BaseRetriever):
             id_key=id_key,
             calibration=calibration,
             baseline=baseline,
-            **selection,
+            selector=selector,
+            selector_options=selector_options,
+            **(
+                {}
+                if selector_timeout == DEFAULT_TIMEOUT
+                else {"selector_timeout": selector_timeout}
+            ),
         )
         search = vector_search(retriever)
         own_k = search.top_k if search is not None else None
@@ -102,6 +120,7 @@ class RecallRetriever(BaseRetriever):
         if calibration is not None:
             calibration.require_encoder(self._encoder_name)
         self._settings = flow_settings(fields, embed_model, pool_size)
+        self._selector = None if selector is None else as_selector(selector)
         # Many custom retrievers never call their base's constructor.
         inherited = getattr(retriever, "callback_manager", None)
         super().__init__(callback_manager=inherited or Settings.callback_manager)
@@ -189,7 +208,7 @@ class RecallRetriever(BaseRetriever):
     def _driver(self, bundle: QueryBundle) -> Driver:
         embed_model = self._fields.embed_model
         call = Call(self.retriever, bundle, self._fields, embed_model)
-        return Driver(bundle, self._settings, call.steps(), embed_model)
+        return Driver(bundle, self._settings, call.steps(), embed_model, self._selector)
 
     def _finish(
         self, outcome: Outcome[NodeWithScore], inside: list[RecallResponse]
@@ -220,10 +239,19 @@ class RecallRetriever(BaseRetriever):
         return nodes
 
     def _get_prompts(self) -> PromptDictType:
-        return self.retriever._get_prompts()
+        prompts = self.retriever._get_prompts()
+        options = self._settings.selection
+        if options is None:
+            return prompts
+        return {**prompts, PROMPT_KEY: PromptTemplate(options.prompt)}
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return self.retriever._get_prompt_modules()
 
     def _update_prompts(self, prompts: PromptDictType) -> None:
-        self.retriever._update_prompts(prompts)
+        others = dict(prompts)
+        options = self._settings.selection
+        if options is not None and PROMPT_KEY in others:
+            changed = with_prompt(options, others.pop(PROMPT_KEY))
+            self._settings = replace(self._settings, selection=changed)
+        self.retriever._update_prompts(others)
