@@ -91,12 +91,16 @@ class RecallRetriever(BaseRetriever):
         selector_timeout: float | None = DEFAULT_TIMEOUT,
         selector_options: SelectionOptions | None = None,
     ) -> None:
+        chosen: dict[str, Any] = {}  # what differs from its default was surely meant
+        if pool_size != DEFAULT_POOL_SIZE:
+            chosen["pool_size"] = pool_size
+        if selector_timeout != DEFAULT_TIMEOUT:
+            chosen["selector_timeout"] = selector_timeout
         fields = RetrieverFields(
             retriever=retriever,
             embed_model=embed_model,
             score_kind=score_kind,
             k=k,
-            **({} if pool_size == DEFAULT_POOL_SIZE else {"pool_size": pool_size}),
             thresholds=thresholds,
             metadata_key=metadata_key,
             annotate=annotate,
@@ -105,11 +109,7 @@ class RecallRetriever(BaseRetriever):
             baseline=baseline,
             selector=selector,
             selector_options=selector_options,
-            **(
-                {}
-                if selector_timeout == DEFAULT_TIMEOUT
-                else {"selector_timeout": selector_timeout}
-            ),
+            **chosen,
         )
         search = vector_search(retriever)
         own_k = search.top_k if search is not None else None

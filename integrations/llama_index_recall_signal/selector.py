@@ -39,8 +39,7 @@ class LLMSelector:
         self.llm = llm
         calls_functions = bool(getattr(llm.metadata, "is_function_calling_model", False))
         self.structured = calls_functions if structured is None else structured
-        inherited = isinstance(llm, CustomLLM) and type(llm).acomplete is CustomLLM.acomplete
-        self.native_async = not inherited
+        self.native_async = not _borrows_async(type(llm))
 
     def select(self, request: SelectionRequest) -> Answer:
         """Ask synchronously."""
@@ -78,11 +77,21 @@ def as_selector(selector: Any) -> Selector:
     if isinstance(selector, BaseLLM):
         return LLMSelector(selector)
     if callable(getattr(selector, "select", None)):
-        return selector  # type: ignore[no-any-return]  (its aselect is optional)
+        chosen: Selector = selector
+        return chosen
     raise ConfigurationError(
         "selector must be an LLM or an object with select() and aselect(), "
         f"got {type(selector).__name__}"
     )
+
+
+def _borrows_async(llm_class: type) -> bool:
+    """Whether the asynchronous call is ``CustomLLM``'s, which blocks on the synchronous one."""
+    line = llm_class.__mro__
+    if CustomLLM not in line:
+        return False
+    ahead = line[: line.index(CustomLLM)]
+    return not any("acomplete" in vars(llm) for llm in ahead)
 
 
 def ask(selector: Selector, asked: Ask) -> Answer:
