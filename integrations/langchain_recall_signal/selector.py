@@ -19,6 +19,7 @@ from langchain_core.runnables import (
     Runnable,
     RunnableConfig,
     RunnableLambda,
+    RunnableParallel,
     RunnableSequence,
     RunnableWithFallbacks,
 )
@@ -119,23 +120,31 @@ def _chat(model: Runnable[Any, Any], structured: bool | None) -> Step:
 
     def answer(reply: Any) -> Answer:
         if isinstance(reply, Mapping) and "raw" in reply:
-            reply = reply["raw"]  # what LangChain parsed is not used: it mends cut-off JSON
+            reply = reply["raw"]
         return Answer(_content(reply), _own_name(reply) or name)
 
     return RunnableLambda(prompt) | (runner or model) | RunnableLambda(answer)
 
 
 def _structured(model: Runnable[Any, Any]) -> Runnable[Any, Any] | None:
-    """The model with structured output, None where it has none or has bound arguments."""
+    """The model with structured output, None where it has none or has bound arguments.
+
+    Of LangChain's ``{"raw": model} | parser`` only the model is taken: the parser mends what
+    was cut off, and such a dict runs in a thread pool, which the end of a program waits for.
+    """
     if isinstance(model, RunnableBindingBase) and not model.kwargs:
         inner = _structured(model.bound)
         return None if inner is None else model.model_copy(update={"bound": inner})
     if not isinstance(model, BaseChatModel):
         return None
     try:
-        return model.with_structured_output(ANSWER_SCHEMA, include_raw=True)
+        runner = model.with_structured_output(ANSWER_SCHEMA, include_raw=True)
     except (NotImplementedError, AttributeError, TypeError, ValueError):
         return None
+    first = runner.first if isinstance(runner, RunnableSequence) else None
+    if isinstance(first, RunnableParallel) and "raw" in first.steps__:
+        return first.steps__["raw"]
+    return runner
 
 
 def _decide(model: Any) -> Step:

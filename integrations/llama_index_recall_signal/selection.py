@@ -8,29 +8,31 @@ from typing import Any
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
-from llama_index.core.prompts.mixin import PromptDictType
+from llama_index.core.prompts.mixin import PromptDictType, PromptMixin
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr, ValidationError
 
 from llama_index_recall_signal.nodes import annotated, prompt_text
+from llama_index_recall_signal.reporting import NODE_KEYS
 from llama_index_recall_signal.selector import aask, as_selector, ask
+from recall_signal import ConfigurationError
 from recall_signal.confidence import LEVELS, Level
 from recall_signal.driver import drive, drive_async
 from recall_signal.reports import fresh_copy
 from recall_signal.selection import Ask, SelectionOptions, Selector, select_page
-from recall_signal.settings import id_in
+from recall_signal.settings import RESERVED_KEYS, id_in
 
 __all__ = ["PROMPT_KEY", "RecallSelectorPostprocessor", "with_prompt"]
 
 PROMPT_KEY = "selection"
 
 
-class RecallSelectorPostprocessor(BaseNodePostprocessor):
+class RecallSelectorPostprocessor(BaseNodePostprocessor, PromptMixin):
     """Removes what a model finds irrelevant, and says so on every node that is left.
 
     It has no recall signal of its own; around a :class:`RecallRetriever` prefer its
     ``selector=``. Where a node already carries an entry, its ``selection`` and ``rank`` are
-    replaced. Without a query nothing is asked.
+    replaced. Without a query nothing is asked. Its prompt is ``selection`` in ``get_prompts``.
 
     Attributes:
         selector: An LLM or any :class:`~recall_signal.selection.Selector`.
@@ -39,7 +41,7 @@ class RecallSelectorPostprocessor(BaseNodePostprocessor):
         id_key: Metadata key of a node's id; None takes ``node_id``.
 
     Raises:
-        ConfigurationError: The selector is not one.
+        ConfigurationError: The selector is not one, or another setting is wrong.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -51,9 +53,17 @@ class RecallSelectorPostprocessor(BaseNodePostprocessor):
 
     _step: Selector = PrivateAttr()
 
-    def model_post_init(self, context: Any) -> None:
-        """Find out how the selector is asked."""
-        super().model_post_init(context)
+    def __init__(self, **settings: Any) -> None:
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            wrong = "; ".join(f"{item['loc'][0]}: {item['msg']}" for item in error.errors())
+            raise ConfigurationError(f"RecallSelectorPostprocessor: {wrong}") from None
+        if self.metadata_key in RESERVED_KEYS | NODE_KEYS:
+            raise ConfigurationError(
+                f"RecallSelectorPostprocessor: metadata_key {self.metadata_key!r} has a meaning "
+                "of its own"
+            )
         self._step = as_selector(self.selector)
 
     @classmethod

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from asyncio import iscoroutinefunction
+from collections.abc import Mapping
 from typing import Any
 
 from llama_index.core.base.llms.base import BaseLLM
-from llama_index.core.llms import CustomLLM
+from llama_index.core.llms import ChatResponse, CustomLLM
+from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.prompts import PromptTemplate
-from pydantic import BaseModel, ConfigDict, StrictStr
+from llama_index.core.tools import FunctionTool
+from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
 
 from recall_signal import ConfigurationError
-from recall_signal.selection import Answer, Ask, SelectionRequest, Selector
+from recall_signal.selection import ANSWER_SCHEMA, Answer, Ask, SelectionRequest, Selector
 from recall_signal.selection.deadline import await_within, call_within, thread_within
 
 __all__ = ["LLMSelector", "aask", "as_selector", "ask"]
@@ -26,45 +30,88 @@ class _Kept(BaseModel):
     keep: list[StrictStr]
 
 
+_TOOL = FunctionTool.from_defaults(
+    fn=lambda keep: keep,
+    name=ANSWER_SCHEMA["title"],
+    description=ANSWER_SCHEMA["description"],
+    fn_schema=_Kept,
+)
+
+
 class LLMSelector:
     """An LLM as a selector.
 
+    A function-calling model is made to call one function with the labels. Its arguments are
+    read as they came: LlamaIndex's structured prediction completes JSON that was cut off.
+
     Args:
         llm: Any LlamaIndex LLM.
-        structured: Whether its structured prediction is used: None where it calls functions,
-            False for JSON as text in any case.
+        structured: Whether functions, or else structured prediction, are used: None where the
+            model calls functions, False for JSON as text in any case.
     """
 
     def __init__(self, llm: Any, *, structured: bool | None = None) -> None:
         self.llm = llm
-        calls_functions = bool(getattr(llm.metadata, "is_function_calling_model", False))
-        self.structured = calls_functions if structured is None else structured
+        calls = bool(getattr(llm.metadata, "is_function_calling_model", False))
+        self.structured = calls if structured is None else structured
+        self.by_tool = self.structured and calls and isinstance(llm, FunctionCallingLLM)
         self.native_async = not _borrows_async(type(llm))
 
     def select(self, request: SelectionRequest) -> Answer:
         """Ask synchronously."""
-        if self.structured:
+        if self.by_tool:
+            return self._called(
+                self.llm.chat_with_tools([_TOOL], user_msg=request.prompt, tool_required=True)
+            )
+        if not self.structured:
+            return self._text(self.llm.complete(request.prompt))
+        try:
             kept = self.llm.structured_predict(_Kept, _WHOLE, request=request.prompt)
-            return self._structured(kept)
-        return self._text(self.llm.complete(request.prompt))
+        except ValidationError:
+            kept = None
+        return self._predicted(kept)
 
     async def aselect(self, request: SelectionRequest) -> Answer:
         """Ask asynchronously."""
-        if self.structured:
+        if self.by_tool:
+            return self._called(
+                await self.llm.achat_with_tools(
+                    [_TOOL], user_msg=request.prompt, tool_required=True
+                )
+            )
+        if not self.structured:
+            return self._text(await self.llm.acomplete(request.prompt))
+        try:
             kept = await self.llm.astructured_predict(_Kept, _WHOLE, request=request.prompt)
-            return self._structured(kept)
-        return self._text(await self.llm.acomplete(request.prompt))
+        except ValidationError:
+            kept = None
+        return self._predicted(kept)
 
-    def _structured(self, kept: Any) -> Answer:
+    def _called(self, response: ChatResponse) -> Answer:
+        """The arguments of the one call, or else the text."""
+        calls = self._arguments(response)
+        content = response.message.content if not calls else calls[0] if len(calls) == 1 else None
+        return Answer(content, self._name(response))
+
+    def _arguments(self, response: ChatResponse) -> list[str | Mapping[str, Any]]:
+        blocks = response.message.blocks  # the class of these came with llama-index-core 0.14.3
+        calls: list[Any] = [block for block in blocks if hasattr(block, "tool_kwargs")]
+        if not calls:
+            calls = self.llm.get_tool_calls_from_response(response, error_on_no_tool_call=False)
+        return [call.tool_kwargs for call in calls]
+
+    def _predicted(self, kept: Any) -> Answer:
         content = kept.model_dump() if isinstance(kept, _Kept) else None
-        return Answer(content, self._name())
+        return Answer(content, self._name(None))
 
     def _text(self, response: Any) -> Answer:
-        raw = response.raw
-        own = raw.get("model") if isinstance(raw, dict) else getattr(raw, "model", None)
-        return Answer(response.text, own if isinstance(own, str) else self._name())
+        return Answer(response.text, self._name(response))
 
-    def _name(self) -> str:
+    def _name(self, response: Any) -> str:
+        raw = getattr(response, "raw", None)
+        own = raw.get("model") if isinstance(raw, Mapping) else getattr(raw, "model", None)
+        if isinstance(own, str) and own:
+            return own
         return str(self.llm.metadata.model_name or self.llm.class_name())
 
 
@@ -76,12 +123,14 @@ def as_selector(selector: Any) -> Selector:
     """
     if isinstance(selector, BaseLLM):
         return LLMSelector(selector)
-    if callable(getattr(selector, "select", None)):
+    select = getattr(selector, "select", None)
+    is_class = isinstance(selector, type)
+    if callable(select) and not is_class and not iscoroutinefunction(select):
         chosen: Selector = selector
         return chosen
+    given = f"the class {selector.__name__}" if is_class else type(selector).__name__
     raise ConfigurationError(
-        "selector must be an LLM or an object with select() and aselect(), "
-        f"got {type(selector).__name__}"
+        f"selector must be an LLM or an object with select() and aselect(), got {given}"
     )
 
 

@@ -63,6 +63,7 @@ def build(
             text=passage.text,
             metadata={"source": passage.source},
             excluded_embed_metadata_keys=["source"],
+            excluded_llm_metadata_keys=["source"],
             embedding=vector,
         )
         for passage, vector in zip(passages, vectors, strict=True)

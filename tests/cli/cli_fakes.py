@@ -3,11 +3,21 @@
 from collections.abc import Sequence
 from hashlib import blake2b
 from inspect import signature
+from io import StringIO
 from math import sqrt
 
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from recall_signal.cli.app import app
+from recall_signal.cli.terminal import Terminal
+
+TOPICS = {
+    "kiln": "the {n} kiln fires stoneware glaze on monday morning near door {n}",
+    "bread": "rye bread number {n} rises overnight in the {n} basket of the bakery",
+    "boat": "boat {n} leaves harbour {n} at high tide with eleven sailors aboard",
+}
+"""Texts of three kinds, each with a number to tell them apart."""
 
 
 class WordEncoder:
@@ -32,3 +42,15 @@ def invoke(*arguments: object) -> Result:
     """Run the command in this process, at 80 columns unless COLUMNS is set."""
     separate = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
     return CliRunner(**separate).invoke(app, [str(argument) for argument in arguments])
+
+
+def recording_terminal(width: int = 80) -> Terminal:
+    """Two consoles that write into texts."""
+    out, err = (Console(file=StringIO(), width=width, highlight=False) for _ in range(2))
+    return Terminal(out, err)
+
+
+def printed(console: Console) -> str:
+    """What was written to a recording console."""
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()

@@ -1,26 +1,30 @@
 """A folder of documents, and surroundings that are the same everywhere."""
 
+import json
 from pathlib import Path
 
 import pytest
-from cli_fakes import WordEncoder
+from cli_fakes import TOPICS, WordEncoder
 
 
 @pytest.fixture
 def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The documents that ``ask`` embeds, which it now does with ``WordEncoder``."""
+    """The documents that are embedded, which every command now does with ``WordEncoder``."""
     texts: list[str] = []
     monkeypatch.setattr(WordEncoder, "embedded", texts, raising=False)
-    monkeypatch.setattr("recall_signal.cli.ask.DemoEncoder", WordEncoder)
+    for command in ("ask", "calibrate", "demo"):
+        monkeypatch.setattr(f"recall_signal.cli.{command}.DemoEncoder", WordEncoder)
     return texts
 
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """80 columns, and a cache folder that is nobody's."""
+    """80 columns, no key and no proxy, and a cache folder that is nobody's."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user-cache"))
-    for name in ("NO_COLOR", "FORCE_COLOR", "PY_COLORS", "CLICOLOR_FORCE"):
+    proxies = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+    colours = ("NO_COLOR", "FORCE_COLOR", "PY_COLORS", "CLICOLOR_FORCE")
+    for name in (*colours, *proxies, "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -32,3 +36,16 @@ def docs(tmp_path: Path) -> Path:
     (folder / "kilns.md").write_text("# Kilns\n\nThe big kiln fires on Monday.\n")
     (folder / "more" / "hours.txt").write_text("We open at nine and close at six.\n")
     return folder
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """A file of sixty texts."""
+    rows = [
+        {"id": f"{topic}{n}", "text": text.format(n=n * 7)}
+        for topic, text in TOPICS.items()
+        for n in range(20)
+    ]
+    path = tmp_path / "texts.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path

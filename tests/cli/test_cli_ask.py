@@ -89,6 +89,15 @@ def test_json_is_one_object_a_question(docs: Path) -> None:
     assert "uncalibrated" not in result.output
 
 
+def test_both_frameworks_answer_alike(docs: Path) -> None:
+    answers = [
+        invoke("ask", "--docs", docs, "--json", "--framework", name, "open at nine").stdout
+        for name in ("langchain", "llama-index")
+    ]
+    assert json.loads(answers[0])["hits"]
+    assert answers[0] == answers[1]
+
+
 @pytest.mark.parametrize(
     ("options", "pool"), [((), 50), (("-k", 60), 60), (("--pool-size", 7), 7), (("-k", 55), 55)]
 )
@@ -156,7 +165,7 @@ def test_the_cache_is_a_file(docs: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "options", "message"),
     [
-        ("platformdirs", (), "recall-signal ask without --cache needs packages"),
+        ("platformdirs", (), "recall-signal without --cache needs packages"),
         ("langchain_text_splitters", (), "recall-signal ask needs packages"),
         ("langchain_recall_signal.workbench", (), "--framework langchain needs packages"),
     ],

@@ -4,25 +4,26 @@ import os
 import re
 import subprocess
 import sys
-from io import StringIO
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
-from cli_fakes import WordEncoder, invoke
-from rich.cells import cell_len
-from rich.console import Console
+from chat_server import completion, keep, serving
+from cli_fakes import invoke
 
-from recall_signal import RecallConfidence
-from recall_signal.cli.demo import results_table, summary_table
-from recall_signal.cli.frameworks import Answer, Hit
-from recall_signal.cli.tally import KINDS, Question, Tally, tally
-from recall_signal.cli.tally import Result as Asked
-from recall_signal.confidence import LEVELS, unknown
+from recall_signal import Calibration
+from recall_signal.cli import demo as module
+from recall_signal.cli.frameworks import Answer, load_framework
+from recall_signal.cli.tally import KINDS
+from recall_signal.confidence import LEVELS
 
 ROW = re.compile(
     r"^(.+?) +(stored|near_miss|off_topic) +(high|moderate|low|none) +"
     r"(0\.\d{3}) +(-?\d+\.\d{3}) +(read|fallback)$"
 )
 SUMMARY = re.compile(r"^(stored|near_miss|off_topic)((?: +\d+){4}) +(0\.\d{3}) +(.+?)$")
+LEVEL_ROW = re.compile(r"^(\w*) +(uncalibrated|calibrated)((?: +\d+){4}) +(-|\d+ of 24)$")
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +85,145 @@ def test_it_says_what_the_numbers_mean(printed: str) -> None:
     assert re.search(r"time \d+\.\d ms per question .* beside \d+\.\d ms for one embedding", text)
 
 
-def test_in_this_process(monkeypatch: pytest.MonkeyPatch, embedded: list[str]) -> None:
-    monkeypatch.setattr("recall_signal.cli.demo.DemoEncoder", WordEncoder)
-    result = invoke("demo")
+def test_both_frameworks_say_the_same(printed: str) -> None:
+    assert "\nalso    LlamaIndex: the same level for 72 of 72 questions." in printed
+
+
+def test_calibrated_levels_stand_beside_the_others(printed: str) -> None:
+    text = " ".join(printed.split())
+    assert re.search(r"Calibrated: retriever.calibrate\(\) .* in 180 searches and \d+\.\d s", text)
+    rows = [match.groups() for line in lines(printed) if (match := LEVEL_ROW.match(line))]
+    assert [row[:2] for row in rows] == [
+        (name, which)
+        for kind in KINDS
+        for name, which in ((kind, "uncalibrated"), ("", "calibrated"))
+    ]
+    counts = [[int(number) for number in row[2].split()] for row in rows]
+    assert all(sum(row) == 24 for row in counts)
+    summary = [match.groups() for line in lines(printed) if (match := SUMMARY.match(line))]
+    assert counts[::2] == [[int(number) for number in row[1].split()] for row in summary]
+    none = [row[LEVELS.index("none")] for row in counts]
+    assert f"Now {none[5]} of 24 off_topic questions (before: {none[4]}) read none" in text
+    assert f"and so do {none[1]} of 24 stored questions (before: {none[0]})" in text
+    assert f"'read' is the advice for {rows[1][3]} stored questions (before: " in text
+
+
+def test_two_reports_side_by_side(printed: str) -> None:
+    text = " ".join(printed.split())
+    assert "The selector, scripted here:" in text
+    assert "no model is asked" in text
+    head = next(row for row in lines(printed) if row.startswith("Applied "))
+    rows, middle = lines(printed)[lines(printed).index(head) :], head.index("Not applied")
+    left = [row[: middle - 1].rstrip() for row in rows]
+    right = [row[middle:] for row in rows]
+    assert left[1] == "kilowatt hour price"
+    assert [line.split()[1] for line in left[3:8]] == ["keep", "keep", "drop", "drop", "drop"]
+    assert '"model": "scripted model", "kept": 2, "dropped": 3,' in " ".join(left)
+    assert '{"applied": false, "reason": "invalid_output"}' in " ".join(right)
+
+
+def test_it_ends_with_what_to_do_next(printed: str) -> None:
+    *_, ask, calibrate = lines(printed)
+    assert ask == 'next  recall-signal ask --docs FOLDER "your question"'
+    assert calibrate == "      recall-signal calibrate --docs FOLDER --out FILE"
+
+
+@pytest.mark.parametrize("framework", ["langchain", "llama-index"])
+def test_one_framework_alone(framework: str, embedded: list[str]) -> None:
+    result = invoke("demo", "--framework", framework)
     assert result.exit_code == 0, result.output
     assert len(embedded) == 200
     assert len([line for line in lines(result.stdout) if ROW.match(line)]) == 72
     assert len([line for line in lines(result.stdout) if SUMMARY.match(line)]) == 3
+    assert "also" not in result.stdout
+    assert "The selector, scripted here:" in result.stdout
+    assert result.stdout.count('report {"applied": false') == 2  # words alone find nothing here
+
+
+def test_memories_are_embedded_once_for_both_frameworks(embedded: list[str]) -> None:
+    result = invoke("demo")
+    assert result.exit_code == 0, result.output
+    assert len(embedded) == 200
+    assert "LlamaIndex: the same level for 72 of 72 questions." in result.stdout
+
+
+def test_without_llama_index(monkeypatch: pytest.MonkeyPatch, embedded: list[str]) -> None:
+    monkeypatch.setitem(sys.modules, "llama_index_recall_signal.workbench", None)
+    result = invoke("demo")
+    assert result.exit_code == 0
+    assert "LlamaIndex is not installed, so only LangChain was asked. To ask both:" in " ".join(
+        result.stdout.split()
+    )
+    assert "\n        pip install 'recall-signal[llama-index]'" in result.stdout
+
+
+class Doubting:
+    """A workbench whose levels are all its own."""
+
+    def __init__(self, bench: Any) -> None:
+        self.bench = bench
+
+    def recall(self, question: str) -> Answer:
+        answer: Answer = self.bench.recall(question)
+        changed = answer.confidence.model_copy(update={"level": "unknown"})
+        return replace(answer, confidence=changed)
+
+
+def test_differing_levels_are_listed(monkeypatch: pytest.MonkeyPatch, embedded: list[str]) -> None:
+    def load(name: str) -> Any:
+        build = load_framework("langchain")
+        if name == "langchain":
+            return build
+        return lambda *given, **more: Doubting(build(*given, **more))
+
+    monkeypatch.setattr(module, "load_framework", load)
+    text = " ".join(invoke("demo").stdout.split())
+    assert "LlamaIndex: the same level for 0 of 72 questions; not for 'Until when can" in text
+    assert ", there unknown), " in text
+
+
+def test_nothing_to_calibrate_by(monkeypatch: pytest.MonkeyPatch, embedded: list[str]) -> None:
+    def fit(cls: type[Calibration], search: Any, **given: Any) -> Calibration:
+        return replace(fitted(search, **given), status="no_valid_threshold")
+
+    fitted = Calibration.fit
+    monkeypatch.setattr(Calibration, "fit", classmethod(fit))
+    result = invoke("demo", "--framework", "langchain")
+    assert result.exit_code == 0
+    assert "so levels stay as they were." in " ".join(result.stdout.split())
+    assert "read none" not in result.stdout
+
+
+def test_a_real_server_instead_of_the_script(embedded: list[str]) -> None:
+    with serving(keep(0)) as server:
+        result = invoke("demo", "--framework", "langchain", "--selector", server.url, "tiny")
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.stdout.split())
+    assert f"tiny at {server.url[7:-3]} is asked." in text
+    assert "scripted" not in text
+    assert "Applied Applied kilowatt hour price" in text
+    assert len(server.bodies) == 2
+
+
+def test_a_real_server_that_makes_conversation(embedded: list[str]) -> None:
+    with serving(lambda body: completion("Of course!")) as server:
+        given = ("--selector", server.url, "tiny", "--selector-timeout", 5)
+        result = invoke("demo", "--framework", "langchain", *given)
+    assert "Not applied Not applied" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--selector", "h", "m"), "--selector URL must be an address"),
+        (("--selector", "http://h", "m", "--selector-timeout", -1), "--selector-timeout must be"),
+    ],
+)
+def test_wrong_options(embedded: list[str], options: Sequence[object], message: str) -> None:
+    result = invoke("demo", *options)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"Error: {message}")
+    assert embedded == []
 
 
 def test_another_framework() -> None:
@@ -105,57 +238,3 @@ def test_without_the_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: The demo encoder needs packages")
     assert "pip install 'recall-signal[demo]'" in result.stderr
-
-
-def asked(kind: str, confidence: RecallConfidence, *ids: str, text: str = "q") -> Asked:
-    question = Question(text, kind, frozenset({"m1"}) if kind == "stored" else frozenset())  # type: ignore[arg-type]
-    return Asked(question, Answer(confidence, [Hit(i, "", "", None) for i in ids]), 0.002, 0.001)
-
-
-HIGH = RecallConfidence(level="high", top_score=0.9, prominence=0.5, result_count=2, rationale="")
-LOW = RecallConfidence(level="low", top_score=0.5, prominence=0.2, result_count=2, rationale="")
-UNKNOWN = unknown("no_scores", 3)
-
-
-def render(table: object, width: int) -> str:
-    console = Console(file=StringIO(), width=width)
-    console.print(table)
-    assert isinstance(console.file, StringIO)
-    return console.file.getvalue()
-
-
-def test_tally() -> None:
-    results = [
-        asked("stored", HIGH, "m2", "m1"),
-        asked("stored", LOW, "m2"),
-        asked("stored", UNKNOWN, "m1"),
-        asked("near_miss", HIGH, "m1"),
-        asked("off_topic", LOW),
-    ]
-    stored, near_miss, off_topic = (tally(results, kind) for kind in KINDS)
-    levels = {"high": 1, "low": 1, "unknown": 1}
-    assert stored == Tally("stored", 3, levels, 0.7, right=1, hits=2)  # type: ignore[arg-type]
-    assert (near_miss.right, near_miss.hits) == (None, None)
-    assert (off_topic.right, off_topic.hits) == (1, None)
-    assert tally([asked("stored", UNKNOWN)], "stored").median_top is None
-
-
-def test_an_unknown_level_gets_its_column() -> None:
-    known = summary_table([tally([asked("stored", HIGH, "m1")], "stored")])
-    assert "unknown" not in render(known, 80)
-    unmeasured = render(summary_table([tally([asked("stored", UNKNOWN)], "stored")]), 80)
-    assert "unknown" in unmeasured
-    assert re.search(r"stored +0 +0 +0 +0 +1 +- +0 of 1 +0 of 1", unmeasured)
-
-
-@pytest.mark.parametrize("width", [20, 50, 80, 140])
-def test_questions_fit_the_width(width: int) -> None:
-    text = "[bold]窯箱[/bold] \x1b[31m" + "long question " * 30
-    output = render(results_table([asked("stored", UNKNOWN, text=text)], width), width)
-    assert all(cell_len(line) <= width for line in output.splitlines())
-    assert "\x1b" not in output
-    row = output.splitlines()[2]
-    assert "…" in row
-    if width >= 80:
-        assert row.startswith("[bold]窯箱[/bold] long ")
-        assert row.split()[-4:] == ["unknown", "-", "-", "undecided"]

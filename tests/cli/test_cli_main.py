@@ -47,11 +47,22 @@ def test_version() -> None:
     assert result.stdout == f"recall-signal {version('recall-signal')}\n"
 
 
-def test_help() -> None:
-    assert "demo" in invoke().output
-    result = invoke("ask", "--help")
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("demo", "--framework --selector --selector-timeout"),
+        ("ask", "--docs --framework -k --pool-size --calibration --json --cache"),
+        ("ask", "--selector --selector-timeout"),
+        ("calibrate", "--docs --jsonl --out --past --labelled --figure --framework"),
+        ("calibrate", "--resume --cache"),
+        ("evaluate", "--corpus --queries --qrels --encoder --pool --html --json"),
+    ],
+)
+def test_help(command: str, options: str) -> None:
+    assert command in invoke().output
+    result = invoke(command, "--help")
     assert result.exit_code == 0
-    for option in ("--docs", "--framework", "-k", "--pool-size", "--json", "--cache"):
+    for option in options.split():
         assert option in result.stdout
 
 

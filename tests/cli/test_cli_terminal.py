@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from recall_signal.cli.terminal import EmbeddingBar, plain, shortened, snippet
+from recall_signal.cli.terminal import EmbeddingBar, ProgressBar, plain, shortened, snippet
 
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=[]))
 
@@ -49,7 +49,7 @@ def drawn(*, terminal: bool, delay: float) -> str:
     console = Console(
         file=StringIO(), force_terminal=terminal, force_interactive=terminal, width=80
     )
-    with EmbeddingBar(console, delay) as bar:
+    with ProgressBar(console, "Counting", delay) as bar:
         for done in (0, 3, 7):
             bar(done, 7)
         assert bar.done == 7
@@ -65,5 +65,13 @@ def test_the_bar_is_for_terminals_and_for_long_work(
     terminal: bool, delay: float, shown: bool
 ) -> None:
     output = drawn(terminal=terminal, delay=delay)
-    assert ("Embedding" in output and "7/7" in output) == shown
+    assert ("Counting" in output and "7/7" in output) == shown
     assert bool(output.strip()) == shown
+
+
+def test_embedding_has_its_own() -> None:
+    console = Console(file=StringIO(), force_terminal=True, force_interactive=True, width=80)
+    with EmbeddingBar(console) as bar:
+        bar(0, 1)
+    assert isinstance(console.file, StringIO)
+    assert "Embedding" in console.file.getvalue()

@@ -66,7 +66,8 @@ def test_only_what_is_there_is_drawn() -> None:
 
 def bands(ax: Any) -> list[tuple[float, float]]:
     spans = [patch for patch in ax.patches if patch.get_alpha() == 0.12]
-    return [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in spans]
+    paths = [span.get_path().transformed(span.get_patch_transform()) for span in spans]
+    return [(min(path.vertices[:, 0]), max(path.vertices[:, 0])) for path in paths]
 
 
 @pytest.mark.parametrize("cuts", [(0.2, 0.5, 0.8), (0.48, 0.5, 0.52)])

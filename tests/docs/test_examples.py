@@ -1,6 +1,7 @@
 """Every Python example of the README and the docs that shows its output is run and compared."""
 
 import io
+import itertools
 import re
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -17,7 +18,7 @@ def examples() -> list[pytest.param]:
     found = []
     for page in PAGES:
         blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
-        for (language, code), (after, output) in zip(blocks, blocks[1:], strict=False):
+        for (language, code), (after, output) in itertools.pairwise(blocks):
             if language == "python" and after == "text":
                 found.append(pytest.param(code, output, id=page.name))
     return found

@@ -1,18 +1,21 @@
-"""The commands and their options."""
+"""The commands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
-from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from recall_signal.cli.ask import DEFAULT_POOL, AskOptions, ask
-from recall_signal.cli.demo import demo
+from recall_signal.cli import options as given
+from recall_signal.cli.ask import AskOptions, ask
+from recall_signal.cli.calibrate import CalibrateOptions, calibrate
+from recall_signal.cli.chat import SELECTOR_TIMEOUT, Server
+from recall_signal.cli.demo import DemoOptions, demo
+from recall_signal.cli.evaluate import evaluate_command
 from recall_signal.cli.terminal import Terminal
 from recall_signal.errors import RecallSignalError
 
@@ -25,10 +28,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Says whether what a retriever returned is worth reading.",
 )
-
-Framework = Annotated[
-    str, typer.Option(metavar="NAME", help="The framework whose retriever is wrapped.")
-]
 
 
 @contextmanager
@@ -61,45 +60,76 @@ def _common(
 
 
 @app.command("demo")
-def demo_command(framework: Framework = "langchain") -> None:
+def demo_command(
+    framework: given.OnlyFramework = None,
+    selector: given.Selector = given.NO_SERVER,
+    selector_timeout: given.SelectorTimeout = SELECTOR_TIMEOUT,
+) -> None:
     """Ask a small team's memory 72 questions and look at the signal."""
     with _terminal() as terminal:
-        demo(framework, terminal)
+        demo(DemoOptions(framework, _server(selector), selector_timeout), terminal)
 
 
 @app.command("ask")
 def ask_command(
-    questions: Annotated[
-        list[str], typer.Argument(metavar="QUESTION", help="One or more questions, quoted.")
-    ],
-    docs: Annotated[
-        Path,
-        typer.Option(
-            metavar="FOLDER", help="Folder with .txt, .md, .markdown and .rst files to search."
-        ),
-    ],
-    framework: Framework = "langchain",
-    k: Annotated[int, typer.Option("-k", metavar="N", help="Results on the page.")] = 5,
-    pool_size: Annotated[
-        Optional[int],  # noqa: UP045  (typer before 0.12.4 knows no other way to say it)
-        typer.Option(
-            metavar="N",
-            help="Candidates the signal looks at.",
-            show_default=f"{DEFAULT_POOL}, or -k where that is more",
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per question.")
-    ] = False,
-    cache: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(
-            metavar="DIR",
-            help="Folder where vectors are kept, so that texts are embedded once.",
-            show_default="the user's cache folder",
-        ),
-    ] = None,
+    questions: given.Questions,
+    docs: given.Docs,
+    framework: given.Framework = "langchain",
+    k: given.PageSize = 5,
+    pool_size: given.PoolSize = None,
+    calibration: given.CalibrationFile = None,
+    selector: given.Selector = given.NO_SERVER,
+    selector_timeout: given.SelectorTimeout = SELECTOR_TIMEOUT,
+    as_json: given.AsJson = False,
+    cache: given.Cache = None,
 ) -> None:
     """Ask a folder of texts, and see whether what was found is worth reading."""
+    options = AskOptions(
+        docs=docs,
+        questions=questions,
+        framework=framework,
+        k=k,
+        pool_size=pool_size,
+        as_json=as_json,
+        cache=cache,
+        calibration=calibration,
+        server=_server(selector),
+        selector_timeout=selector_timeout,
+    )
     with _terminal() as terminal:
-        ask(AskOptions(docs, questions, framework, k, pool_size, as_json, cache), terminal)
+        ask(options, terminal)
+
+
+@app.command("calibrate")
+def calibrate_command(
+    out: given.Out,
+    docs: given.TextsFolder = None,
+    jsonl: given.TextsFile = None,
+    past: given.Past = None,
+    labelled: given.Labelled = None,
+    figure: given.Figure = None,
+    framework: given.Framework = "langchain",
+    resume: given.Resume = None,
+    cache: given.Cache = None,
+) -> None:
+    """Learn, in about 180 searches, which score means a match in these texts."""
+    options = CalibrateOptions(
+        out=out,
+        docs=docs,
+        jsonl=jsonl,
+        past=past,
+        labelled=labelled,
+        figure=figure,
+        framework=framework,
+        resume=resume,
+        cache=cache,
+    )
+    with _terminal() as terminal:
+        calibrate(options, terminal)
+
+
+app.command("evaluate")(evaluate_command)
+
+
+def _server(selector: Server) -> Server | None:
+    return None if selector == given.NO_SERVER else selector

@@ -6,32 +6,23 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.text import Text
 
 from recall_signal.advice import ADVICE_TEXTS, advice
-from recall_signal.cli.chunks import cut
-from recall_signal.cli.folder import read_folder
-from recall_signal.cli.frameworks import Answer, Hit, Workbench, load_framework
-from recall_signal.cli.terminal import (
-    LEVEL_STYLES,
-    EmbeddingBar,
-    Terminal,
-    figure,
-    plain,
-    snippet,
-)
+from recall_signal.calibration import Calibration
+from recall_signal.cli.chat import SELECTOR_TIMEOUT, Server, ServerSelection
+from recall_signal.cli.corpus import DEFAULT_POOL, Corpus
+from recall_signal.cli.frameworks import Answer, Hit, load_framework
+from recall_signal.cli.selected import selection_words
+from recall_signal.cli.terminal import LEVEL_STYLES, Terminal, figure, plain, snippet
 from recall_signal.confidence import RecallConfidence
 from recall_signal.encoders import DemoEncoder
-from recall_signal.errors import ConfigurationError, MissingDependencyError
-from recall_signal.vector_cache import CachedEncoder
+from recall_signal.errors import ConfigurationError
 
-__all__ = ["DEFAULT_POOL", "AskOptions", "ask"]
+__all__ = ["AskOptions", "ask"]
 
-DEFAULT_POOL = 50
-"""As in ``RecallRetriever``."""
-
-BAR_DELAY = 2.0
 SNIPPET_LINES, INDENT = 2, 4
 MAX_WIDTH = 100
 """Longer lines than this are hard to read on a wide terminal."""
@@ -53,6 +44,9 @@ class AskOptions:
         pool_size: Candidates looked at; None for the default, or ``k`` where that is more.
         as_json: One JSON object per question instead of a page to read.
         cache: Folder of the vectors; None for the user's cache folder.
+        calibration: A file of ``recall-signal calibrate``; None for uncalibrated levels.
+        server: A model that selects from the page; None for the whole page.
+        selector_timeout: Seconds that it may take for a page.
     """
 
     docs: Path
@@ -62,6 +56,9 @@ class AskOptions:
     pool_size: int | None = None
     as_json: bool = False
     cache: Path | None = None
+    calibration: Path | None = None
+    server: Server | None = None
+    selector_timeout: float = SELECTOR_TIMEOUT
 
 
 def ask(options: AskOptions, terminal: Terminal) -> None:
@@ -71,7 +68,19 @@ def ask(options: AskOptions, terminal: Terminal) -> None:
         RecallSignalError: An option is wrong, the folder has no texts, or an extra is missing.
     """
     pool_size = _checked(options)
-    workbench = _build(options, pool_size, terminal)
+    build = load_framework(options.framework)
+    encoder = DemoEncoder()
+    given: dict[str, Any] = {}
+    if options.server is not None:
+        server = ServerSelection.open(options.server, options.selector_timeout, terminal)
+        given |= {"selector": server.selector, "selector_options": server.options}
+    if options.calibration is not None:
+        given["calibration"] = calibration = _load(options.calibration)
+        calibration.require_encoder(encoder.name)
+    corpus = Corpus.from_folder(options.docs, terminal)
+    workbench = corpus.open(
+        build, encoder, options.cache, terminal, k=options.k, pool_size=pool_size, **given
+    )
     for question in options.questions:
         answer = workbench.recall(question)
         if options.as_json:
@@ -79,7 +88,7 @@ def ask(options: AskOptions, terminal: Terminal) -> None:
         else:
             _show(question, answer, terminal)
     if not options.as_json:
-        terminal.note(UNCALIBRATED)
+        terminal.note(_about_levels(given.get("calibration"), len(corpus.passages)))
 
 
 def _checked(options: AskOptions) -> int:
@@ -97,41 +106,38 @@ def _checked(options: AskOptions) -> int:
     return options.pool_size
 
 
-def _build(options: AskOptions, pool_size: int, terminal: Terminal) -> Workbench:
-    """Everything up to the first question, with notes on the way."""
-    build = load_framework(options.framework)
-    cache = (options.cache or _user_cache()) / "vectors.sqlite"
-    folder = read_folder(options.docs)
-    if skipped := folder.describe_skipped():
-        terminal.note(f"Skipped: {skipped}")
-    passages = cut(folder.files)
-    with EmbeddingBar(terminal.err, BAR_DELAY) as bar:
-        encoder = CachedEncoder(DemoEncoder(), cache, progress=bar)
-        workbench = build(passages, encoder, options.k, pool_size)
-    embedded = (
-        f"{bar.done} of them new, embedded in {bar.seconds:.1f} s, kept in {cache}"
-        if bar.done
-        else "all vectors from the cache"
-    )
-    terminal.note(
-        f"{_count(len(folder.files), 'file')}, {_count(len(passages), 'passage')}; {embedded}"
-    )
-    return workbench
-
-
-def _user_cache() -> Path:
+def _load(path: Path) -> Calibration:
     try:
-        from platformdirs import user_cache_path
-    except ImportError:
-        raise MissingDependencyError("recall-signal ask without --cache", "demo") from None
-    return user_cache_path("recall-signal", appauthor=False)
+        return Calibration.load(path)
+    except OSError as error:
+        raise ConfigurationError(
+            f"--calibration {path} cannot be read ({error.strerror}); write one with "
+            "recall-signal calibrate"
+        ) from None
+
+
+def _about_levels(calibration: Calibration | None, passages: int) -> str:
+    """What the levels go by."""
+    if calibration is None:
+        return UNCALIBRATED
+    if calibration.status != "ok":
+        return (
+            "Levels are uncalibrated: the calibration found no cut that tells relevant from "
+            "irrelevant here."
+        )
+    stale = calibration.staleness(passages)
+    return f"Levels follow the calibration of {calibration.created}{f'; {stale}' if stale else ''}."
 
 
 def _as_dict(question: str, answer: Answer) -> dict[str, object]:
     return {
         "question": question,
         "advice": advice(answer.confidence),
-        "report": {"v": 1, "confidence": answer.confidence.model_dump(mode="json")},
+        "report": {
+            "v": 1,
+            "confidence": answer.confidence.model_dump(mode="json"),
+            "selection": answer.selection.model_dump(mode="json"),
+        },
         "hits": [
             {
                 "rank": rank,
@@ -159,6 +165,8 @@ def _show(question: str, answer: Answer, terminal: Terminal) -> None:
     terminal.out.print(verdict, width=width)
     terminal.out.print(figures, width=width)
     terminal.out.print(Text(confidence.rationale, style="dim"), width=width)
+    if answer.selection.reason != "not_configured":
+        terminal.out.print(Text(f"Selection {selection_words(answer.selection)}."), width=width)
     terminal.out.print()
     for rank, hit in enumerate(answer.hits, start=1):
         _show_hit(rank, hit, terminal, width)
@@ -173,13 +181,11 @@ def _show_hit(rank: int, hit: Hit, terminal: Terminal, width: int) -> None:
 
 
 def _figures(confidence: RecallConfidence) -> list[str]:
+    known = confidence.probability is not None
     return [
+        *([f"probability {confidence.probability:.2f}"] if known else []),
         f"top score {figure(confidence.top_score)}",
         f"prominence {figure(confidence.prominence)}",
         f"margin {figure(confidence.relative_margin)}",
         f"pool {confidence.result_count}",
     ]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from importlib.resources import files
+from dataclasses import dataclass
 from statistics import median
-from time import perf_counter
-from typing import Any
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
-from recall_signal.advice import advice
-from recall_signal.cli.frameworks import Passage, Workbench, load_framework
-from recall_signal.cli.tally import KINDS, Question, Result, Tally, tally
-from recall_signal.cli.terminal import EmbeddingBar, Terminal, figure, level_text, shortened
-from recall_signal.confidence import LEVELS
-from recall_signal.encoders import DemoEncoder, Encoder
+from recall_signal.calibration import Calibration
+from recall_signal.cli.chat import SELECTOR_TIMEOUT, Server, ServerSelection
+from recall_signal.cli.compared import same_levels, what_changed
+from recall_signal.cli.frameworks import EXTRAS, load_framework
+from recall_signal.cli.scripted import ScriptedSelector
+from recall_signal.cli.selected import side_by_side
+from recall_signal.cli.stage import POOL_SIZE, K, Stage
+from recall_signal.cli.tables import levels_table, notes_table, results_table, summary_table
+from recall_signal.cli.tally import KINDS, Result, tally
+from recall_signal.cli.terminal import ProgressBar, Terminal
+from recall_signal.encoders import DemoEncoder
+from recall_signal.errors import MissingDependencyError
 
-__all__ = ["demo"]
+__all__ = ["DemoOptions", "demo"]
 
-K, POOL_SIZE = 5, 50
-EMBED_BATCH = 20
-NEXT = 'recall-signal ask --docs FOLDER "your question"'
-OTHER_COLUMNS = 51
-"""Width of the table of results without the questions."""
+MAIN, OTHER = EXTRAS
+
+ASKED = (
+    "kilowatt hour price",
+    "hey, a teacher wants to plan her class firings for next term, how far in advance can she "
+    "reserve?",
+)
+"""What the selector is shown: two questions whose page holds the answer, and more."""
+
+SELECTOR = (
+    "a model looks at a page and drops what does not help. It cannot reorder or add anything, "
+    "and where its answer is not certain the page stays as it is."
+)
+SCRIPTED = (
+    "The selector, scripted here:",
+    "Both answers below were written in advance, no model is asked, and the second one breaks "
+    "the rules on purpose.",
+)
+
+NO_THRESHOLD = (
+    "It found no cut that tells relevant from irrelevant here, so levels stay as they were."
+)
 
 NOTES = {
     "right": "stored should be 'read', off_topic 'fallback'. near_miss asks for a fact that is "
@@ -34,113 +52,69 @@ NOTES = {
     "no level is right or wrong there.",
     f"hit@{K}": f"a memory that answers is among the {K} results.",
     "levels": "uncalibrated: default cuts, chosen on another encoder and corpus, fitted neither "
-    "to this encoder nor to these memories.",
+    "to this encoder nor to these memories. Calibrated ones are below.",
+}
+
+NEXT = {
+    "next": 'recall-signal ask --docs FOLDER "your question"',
+    "": "recall-signal calibrate --docs FOLDER --out FILE",
 }
 
 
-class _Reporting:
-    """An encoder that reports its progress."""
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """The command line of ``recall-signal demo``.
 
-    def __init__(self, encoder: Encoder, bar: EmbeddingBar) -> None:
-        self.name = encoder.name
-        self.embed_query = encoder.embed_query
-        self._encoder = encoder
-        self._bar = bar
+    Attributes:
+        framework: The only framework to ask through; None for both that have an extra.
+        server: A real selector; None for a scripted one.
+        selector_timeout: Seconds that a real selector may take for a page.
+    """
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        vectors: list[list[float]] = []
-        for start in range(0, len(texts), EMBED_BATCH):
-            self._bar(start, len(texts))
-            vectors += self._encoder.embed_documents(texts[start : start + EMBED_BATCH])
-        self._bar(len(texts), len(texts))
-        return vectors
+    framework: str | None = None
+    server: Server | None = None
+    selector_timeout: float = SELECTOR_TIMEOUT
 
 
-def demo(framework: str, terminal: Terminal) -> None:
-    """Embed the memories, ask every question, and show what the signal said.
+def demo(options: DemoOptions, terminal: Terminal) -> None:
+    """Ask every question, calibrate, ask again, and let a selector look at two pages.
 
     Raises:
-        RecallSignalError: There is no such framework, or an extra is missing.
+        RecallSignalError: An option is wrong, there is no such framework, or an extra is missing.
     """
-    build = load_framework(framework)
-    memories = [Passage(m["id"], m["text"], m["topic"]) for m in _load("memories")]
-    questions = [
-        Question(q["text"], q["kind"], frozenset(q["answers"])) for q in _load("questions")
-    ]
-    encoder = DemoEncoder()
-    with EmbeddingBar(terminal.err) as bar:
-        workbench = build(memories, _Reporting(encoder, bar), K, POOL_SIZE)
-        seconds = bar.seconds
-    terminal.out.print(
-        Text(
-            f"{len(memories)} memories of a small team, embedded in {seconds:.1f} s with "
-            f"{encoder.name}; {len(questions)} questions, each judged over a pool of "
-            f"{POOL_SIZE} with a page of {K}."
-        )
+    server = None
+    if options.server is not None:
+        server = ServerSelection.open(options.server, options.selector_timeout, terminal)
+    alone = options.framework
+    stage = Stage.load(load_framework(MAIN if alone is None else alone), DemoEncoder(), terminal)
+    results = _uncalibrated(stage)
+    notes = {**NOTES, "time": _timing(results)}
+    if alone is None:
+        notes["also"] = _through_other(stage, results)
+    terminal.out.print(notes_table(notes))
+    terminal.out.print()
+    calibration = _calibrated(stage, results)
+    _selected(stage, results, calibration, server)
+    terminal.out.print(notes_table(NEXT))
+
+
+def _uncalibrated(stage: Stage) -> list[Result]:
+    """The table of all questions, as anybody gets it who wraps a retriever."""
+    workbench = stage.workbench()
+    stage.show(
+        f"{len(stage.memories)} memories of a small team,",
+        f"embedded in {stage.bar.seconds:.1f} s with {stage.encoder.name}; "
+        f"{len(stage.questions)} questions, each judged over a pool of {POOL_SIZE} with a page "
+        f"of {K}.",
     )
-    terminal.out.print()
-    results = [_ask(question, workbench, encoder) for question in questions]
-    terminal.out.print(results_table(results, terminal.out.width))
-    terminal.out.print()
-    terminal.out.print(summary_table([tally(results, kind) for kind in KINDS]))
-    terminal.out.print()
-    terminal.out.print(_notes({**NOTES, "time": _timing(results), "next": NEXT}))
-
-
-def _load(name: str) -> list[dict[str, Any]]:
-    text = (files("recall_signal") / "demo" / f"{name}.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def _ask(question: Question, workbench: Workbench, encoder: Encoder) -> Result:
-    start = perf_counter()
-    encoder.embed_query(question.text)
-    between = perf_counter()
-    answer = workbench.recall(question.text)
-    return Result(question, answer, perf_counter() - between, between - start)
-
-
-def results_table(results: Sequence[Result], width: int) -> Table:
-    """One row a question, as wide as the terminal at most."""
-    table = _table()
-    for name in ("question", "kind", "level"):
-        table.add_column(name, no_wrap=True)
-    for name in ("top", "prominence"):
-        table.add_column(name, no_wrap=True, justify="right")
-    table.add_column("advice", no_wrap=True)
-    for result in results:
-        signal = result.answer.confidence
-        table.add_row(
-            shortened(result.question.text, max(width - OTHER_COLUMNS, 16)),
-            result.question.kind,
-            level_text(signal.level),
-            figure(signal.top_score),
-            figure(signal.prominence),
-            advice(signal),
-        )
-    return table
-
-
-def summary_table(tallies: Sequence[Tally]) -> Table:
-    """One row for each kind of question."""
-    shown = [
-        level for level in LEVELS if level != "unknown" or any(t.levels[level] for t in tallies)
-    ]
-    table = _table()
-    table.add_column("kind", no_wrap=True)
-    for level in shown:
-        table.add_column(level_text(level), no_wrap=True, justify="right")
-    for name in ("median top", "right", f"hit@{K}"):
-        table.add_column(name, no_wrap=True, justify="right")
-    for row in tallies:
-        table.add_row(
-            row.kind,
-            *(str(row.levels[level]) for level in shown),
-            figure(row.median_top),
-            _share(row.right, row.count),
-            _share(row.hits, row.count),
-        )
-    return table
+    results = stage.ask_all(workbench, "Asking")
+    for table in (
+        results_table(results, stage.terminal.out.width),
+        summary_table([tally(results, kind) for kind in KINDS], K),
+    ):
+        stage.terminal.out.print(table)
+        stage.terminal.out.print()
+    return results
 
 
 def _timing(results: Sequence[Result]) -> str:
@@ -152,16 +126,59 @@ def _timing(results: Sequence[Result]) -> str:
     )
 
 
-def _table() -> Table:
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+def _through_other(stage: Stage, results: Sequence[Result]) -> str:
+    """Whether the other framework says the same."""
+    title = EXTRAS[OTHER]
+    try:
+        build = load_framework(OTHER)
+    except MissingDependencyError:
+        return (
+            f"{title} is not installed, so only {EXTRAS[MAIN]} was asked. To ask both:\n"
+            f"pip install 'recall-signal[{OTHER}]'"
+        )
+    others = stage.ask_all(stage.workbench(build), f"Asking {title}")
+    return same_levels(title, results, others)
 
 
-def _notes(notes: dict[str, str]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    for word, text in notes.items():
-        table.add_row(Text(word, style="bold"), Text(text))
-    return table
+def _calibrated(stage: Stage, before: Sequence[Result]) -> Calibration:
+    """Calibrate as anybody can who has a retriever, and ask again."""
+    workbench = stage.workbench()
+    with ProgressBar(stage.terminal.err, "Calibrating") as bar:
+        calibration = workbench.calibrate(progress=bar)
+        seconds, searches = bar.seconds, bar.done
+    after = stage.ask_all(stage.workbench(calibration=calibration), "Asking again")
+    tallies = [[tally(results, kind) for kind in KINDS] for results in (before, after)]
+    changed = what_changed(before, after) if calibration.status == "ok" else NO_THRESHOLD
+    stage.show(
+        "Calibrated:",
+        f"retriever.calibrate() learnt this retriever's own scale in {searches} searches and "
+        f"{seconds:.1f} s, without labels or any other argument.",
+        levels_table(*tallies),
+        Text(changed),
+    )
+    return calibration
 
 
-def _share(part: int | None, whole: int) -> str:
-    return "-" if part is None else f"{part} of {whole}"
+def _selected(
+    stage: Stage,
+    results: Sequence[Result],
+    calibration: Calibration,
+    server: ServerSelection | None,
+) -> None:
+    """Two pages that a selector looked at, and its two reports."""
+    workbench = stage.workbench(
+        calibration=calibration,
+        selector=_script(stage) if server is None else server.selector,
+        selector_options=None if server is None else server.options,
+    )
+    pages = {result.question.text: result.answer.hits for result in results}
+    columns = [(text, workbench.recall(text), pages[text]) for text in ASKED]
+    heading, who = SCRIPTED if server is None else ("The selector:", server.introduction)
+    stage.show(heading, f"{SELECTOR} {who}", side_by_side(columns, stage.terminal.out.width))
+
+
+def _script(stage: Stage) -> ScriptedSelector:
+    """Keeps what answers the first question, and has no proper answer to the second."""
+    answers = {question.text: question.answers for question in stage.questions}
+    texts = {memory.text for memory in stage.memories if memory.id in answers[ASKED[0]]}
+    return ScriptedSelector({ASKED[0]: texts})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 
@@ -18,6 +19,8 @@ def main() -> None:
     # The encoder's matrices are small: more threads only wait for each other, and on a busy
     # machine that made it twenty times slower. Read by numpy when it is first imported.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Why a selector failed is shown as a note; without a handler its log would be shown as well.
+    logging.getLogger("recall_signal.selection").addHandler(logging.NullHandler())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal may lack a document's characters
             stream.reconfigure(errors="replace")

@@ -8,7 +8,8 @@ the name of the extra that installs its framework::
 
 ``build(passages, encoder, k, pool_size)`` embeds the passages with ``encoder.embed_documents``
 (one call), puts them into the framework's own in-memory store, wraps its retriever, and returns
-an object with ``recall(question) -> Answer``. Nothing else is asked of it: options are checked,
+an object with ``recall(question) -> Answer`` and ``calibrate() -> Calibration``; it passes a
+selector and a calibration on to the retriever. Nothing else is asked of it: options are checked,
 files are read and answers are shown here.
 """
 
@@ -17,18 +18,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Protocol
+from typing import Any, Protocol
 
+from recall_signal.calibration import Calibration
 from recall_signal.confidence import RecallConfidence
 from recall_signal.encoders import Encoder
 from recall_signal.errors import ConfigurationError, MissingDependencyError
+from recall_signal.reports import NOT_CONFIGURED, SelectionReport
+from recall_signal.selection import SelectionOptions, Selector
 
-__all__ = ["Answer", "Build", "Hit", "Passage", "Workbench", "load_framework"]
+__all__ = ["EXTRAS", "Answer", "Build", "Hit", "Passage", "Workbench", "load_framework"]
 
 GROUP = "recall_signal.frameworks"
 
-EXTRAS = ("langchain", "llama-index")
-"""Frameworks that have an extra to be installed with."""
+EXTRAS = {"langchain": "LangChain", "llama-index": "LlamaIndex"}
+"""Frameworks that have an extra to be installed with, and how they write their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +62,11 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The page for one question, in rank order, and its signal."""
+    """The page for one question, in rank order, its signal, and what a selector did."""
 
     confidence: RecallConfidence
     hits: Sequence[Hit]
+    selection: SelectionReport = NOT_CONFIGURED
 
 
 class Workbench(Protocol):
@@ -70,12 +75,23 @@ class Workbench(Protocol):
     def recall(self, question: str) -> Answer:
         """Search, and judge the pool."""
 
+    def calibrate(self, **given: Any) -> Calibration:
+        """Learn the scale of the retriever, with the arguments of ``Calibration.fit``."""
+
 
 class Build(Protocol):
     """What an entry point of the group names."""
 
     def __call__(
-        self, passages: Sequence[Passage], encoder: Encoder, k: int, pool_size: int
+        self,
+        passages: Sequence[Passage],
+        encoder: Encoder,
+        k: int,
+        pool_size: int,
+        *,
+        selector: Selector | None = None,
+        selector_options: SelectionOptions | None = None,
+        calibration: Calibration | None = None,
     ) -> Workbench:
         """Embed and store the passages.
 
@@ -84,6 +100,12 @@ class Build(Protocol):
             encoder: Embeds the passages now and the questions later.
             k: Page size, at least 1.
             pool_size: Candidates looked at, at least ``k``; there may be fewer passages.
+            selector: May drop results of the page.
+            selector_options: How it is asked.
+            calibration: The scale of this retriever, learnt earlier.
+
+        Raises:
+            CalibrationError: The calibration was fitted with another encoder.
         """
 
 

@@ -17,6 +17,7 @@ from recall_signal.confidence import Level
 __all__ = [
     "LEVEL_STYLES",
     "EmbeddingBar",
+    "ProgressBar",
     "Terminal",
     "figure",
     "level_text",
@@ -60,22 +61,23 @@ class Terminal:
         self.err.print(Text(f"Error: {plain(text)}", style="red"), soft_wrap=True)
 
 
-class EmbeddingBar:
-    """Progress of embedding on a terminal; a context manager and a ``(done, total)`` callback.
+class ProgressBar:
+    """Progress on a terminal; a context manager and a ``(done, total)`` callback.
 
     Args:
         console: Where to draw; nothing is drawn where that is no interactive terminal.
-        delay: Seconds of embedding before the bar appears: one that flashes up only disturbs.
+        label: What is being done.
+        delay: Seconds of work before the bar appears: one that flashes up only disturbs.
     """
 
-    def __init__(self, console: Console, delay: float = 0.0) -> None:
+    def __init__(self, console: Console, label: str, delay: float = 0.0) -> None:
         self.done = 0
         self._delay = delay
         self._start = perf_counter()
         self._stack = ExitStack()
         self._due = console.is_interactive
         self._bar = Progress(
-            TextColumn("Embedding"),
+            TextColumn(label),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
@@ -91,7 +93,7 @@ class EmbeddingBar:
         self._stack.close()
 
     def __call__(self, done: int, total: int) -> None:
-        """So many of the texts are embedded."""
+        """So much of it is done."""
         if done == 0:
             self._start = perf_counter()
         self.done = done
@@ -102,8 +104,15 @@ class EmbeddingBar:
 
     @property
     def seconds(self) -> float:
-        """Since embedding began."""
+        """Since the work began."""
         return perf_counter() - self._start
+
+
+class EmbeddingBar(ProgressBar):
+    """Progress of embedding."""
+
+    def __init__(self, console: Console, delay: float = 0.0) -> None:
+        super().__init__(console, "Embedding", delay)
 
 
 def plain(text: str) -> str:

@@ -54,7 +54,7 @@ def plot_pool(pool: Any, *, thresholds: Thresholds | None = None, ax: Axes | Non
         MissingDependencyError: matplotlib is not installed.
     """
     if ax is None:
-        ax = _new_figure(6.4, 3.4).subplots()
+        ax = new_figure(6.4, 3.4, "A picture of a pool").subplots()
         _draw(ax, pool, thresholds)
         _keep_unit_range([ax])
     else:
@@ -85,7 +85,7 @@ def plot_pools(
             f"expected at least one pool and one label for each, got {len(pools)} pools and "
             f"{len(labels)} labels"
         )
-    figure = _new_figure(3.3 * len(pools) + 0.5, 3.5)
+    figure = new_figure(3.3 * len(pools) + 0.5, 3.5, "A picture of a pool")
     panels = figure.subplots(1, len(pools), sharey=True, squeeze=False)[0]
     for ax, pool, label in zip(panels, pools, labels, strict=True):
         _draw(ax, pool, thresholds)
@@ -96,11 +96,12 @@ def plot_pools(
     return figure
 
 
-def _new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float, what: str) -> Figure:
+    """An empty figure, in inches; ``what`` names it where matplotlib is missing."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingDependencyError("A picture of a pool", "notebook") from None
+        raise MissingDependencyError(what, "notebook") from None
     return Figure(figsize=(width, height), layout="constrained")
 
 

@@ -1,0 +1,11 @@
+from collections.abc import Iterator
+
+import pytest
+from selection_fakes import Sleeper
+
+
+@pytest.fixture
+def sleeper() -> Iterator[Sleeper]:
+    made = Sleeper()
+    yield made
+    made.over.set()
