@@ -1,5 +1,6 @@
 """The selector in traces, in event streams, and as a compressor."""
 
+import asyncio
 import logging
 from typing import Any
 
@@ -13,11 +14,13 @@ from selection_fakes import (
     Custom,
     Listener,
     Scripted,
+    Sleeper,
     ToolCalling,
     keeping,
     page,
     plain,
     saying,
+    selector_threads,
     wrapped,
 )
 
@@ -69,6 +72,16 @@ async def test_events_are_streamed(kind: type[Scripted]) -> None:
     retriever_id = seen[0]["run_id"]
     started = next(event for event in seen if event["event"] == "on_chat_model_start")
     assert retriever_id in started["parent_ids"]
+
+
+async def test_a_model_that_ends_after_the_stream_disturbs_nothing(sleeper: Sleeper) -> None:
+    retriever = wrapped(Scripted(reply=sleeper), selector_timeout=0.1)
+    seen = [event["event"] async for event in retriever.astream_events(QUESTION, version="v2")]
+    assert seen[-1] == "on_retriever_end"
+    sleeper.over.set()
+    for thread in selector_threads():
+        await asyncio.to_thread(thread.join, 5)
+    assert not selector_threads()
 
 
 async def test_tags_of_the_caller_reach_the_model() -> None:
