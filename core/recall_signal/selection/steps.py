@@ -20,6 +20,7 @@ __all__ = ["Ask", "select_page"]
 log = logging.getLogger(__name__)
 
 MOST_DROPPED_IDS = 20
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +86,12 @@ def _ask_once(
         answer = yield Ask(request, timeout)
         if not isinstance(answer, Answer):
             return Verdict(None, "invalid_output"), ""
-        return apply_answer(request, answer.content, options), str(answer.model)
-    except TimeoutError:
-        return Verdict(None, "timeout"), ""
+        return apply_answer(request, answer.content, options), _model_name(answer.model)
     except Exception as error:
-        log.warning("the selector failed: %s", type(error).__name__)
+        name = type(error).__name__
+        if isinstance(error, TimeoutError) or "timeout" in name.lower():  # a client's own limit
+            return Verdict(None, "timeout"), ""
+        log.warning("the selector failed: %s", name)
         return Verdict(None, "llm_error"), ""
 
 
@@ -104,3 +106,10 @@ def _applied(kept: Sequence[int], ids: Sequence[str | None], model: str) -> Sele
         dropped=len(dropped),
         dropped_memory_ids=names[:MOST_DROPPED_IDS],
     )
+
+
+def _model_name(name: Any) -> str:
+    """A name that can be written down, whatever a selector calls its model."""
+    if not isinstance(name, str) or not name:
+        return "unknown"
+    return name[:_LONGEST_NAME].encode("utf-8", "replace").decode("utf-8")
