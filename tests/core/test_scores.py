@@ -272,3 +272,7 @@ def test_an_unknown_kind_is_refused_with_the_list_of_kinds(kind: Any) -> None:
 
 def test_the_logistic_kind_is_the_inverse_of_the_sigmoid() -> None:
     assert to_cosine(0.75, ScoreKind.SIGMOID_IP) == pytest.approx(log(3.0))
+
+
+def test_a_score_that_no_float_can_hold_gives_no_cosine() -> None:
+    assert to_cosine(10**400, "cosine") is None

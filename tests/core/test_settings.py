@@ -1,0 +1,20 @@
+"""Settings that both wrappers share."""
+
+from recall_signal.settings import id_in
+
+
+class Unprintable:
+    """A value that cannot be written down."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no name")
+
+
+def test_an_id_comes_from_the_metadata_where_it_has_one() -> None:
+    assert id_in({"key": 7}, "key", "own") == "7"
+    assert id_in({}, "key", "own") == "own"
+    assert id_in({"key": 7}, None, "own") == "own"
+
+
+def test_an_id_that_cannot_be_written_down_is_none() -> None:
+    assert id_in({"key": Unprintable()}, "key", "own") == "own"
