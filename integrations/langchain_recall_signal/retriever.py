@@ -18,7 +18,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-from langchain_core.runnables.config import ensure_config, patch_config
+from langchain_core.runnables.config import patch_config
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, PrivateAttr, field_validator
 
@@ -220,7 +220,7 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         **kwargs: Any,
     ) -> list[Document]:
         """As in ``BaseRetriever``; what is configured reaches the wrapped retriever as well."""
-        return super().invoke(input, config, _config=ensure_config(config), **kwargs)
+        return super().invoke(input, config, _config=config, **kwargs)
 
     async def ainvoke(
         self,
@@ -229,7 +229,7 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         **kwargs: Any,
     ) -> list[Document]:
         """:meth:`invoke`, asynchronously."""
-        return await super().ainvoke(input, config, _config=ensure_config(config), **kwargs)
+        return await super().ainvoke(input, config, _config=config, **kwargs)
 
     def recall(
         self, query: str, config: RunnableConfig | None = None, **kwargs: Any
