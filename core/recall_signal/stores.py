@@ -41,12 +41,15 @@ class Reading:
         source: Where they came from.
         reason: Why there are none.
         scores: Keyword scores, one per hit, to be judged in their place.
+        for_unit_vectors: Whether all this holds for vectors of length 1 only, so that the
+            wrapper has to look at the store's.
     """
 
     cosines: Sequence[float | None] | None
     source: CosineSource | None = None
     reason: str | None = None
     scores: Sequence[float | None] | None = None
+    for_unit_vectors: bool = False
 
 
 def read_scores(
@@ -65,11 +68,12 @@ def read_scores(
         numbers = [None if score is None else float(score) for score in scores]
         return Reading(None, scores=numbers)
     cosines, reason = to_cosines(scores, kind)
+    unchecked = kind.needs_unit_norm and source == "store"  # who declares a kind knows the norms
     if cosines is None:
-        return Reading(None, reason=reason)
+        return Reading(None, reason=reason, for_unit_vectors=unchecked)
     if ranked and _rises(cosines):
         return Reading(None, reason="score_inverted")
-    return _reading(cosines, source)
+    return replace(_reading(cosines, source), for_unit_vectors=unchecked)
 
 
 def read_vectors(query_vector: Any, vectors: Sequence[Any | None]) -> Reading:

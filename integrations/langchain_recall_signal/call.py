@@ -5,27 +5,30 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import eq, is_
 from typing import Any, Literal
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
-from langchain_core.vectorstores import VectorStoreRetriever
 
-from langchain_recall_signal.stores import Hits, StoreAdapter, find_adapter
+from langchain_recall_signal.stores import Hits, find_adapter
+from langchain_recall_signal.stores.base import SCORED_SEARCH
 from langchain_recall_signal.tap import (
     Recorder,
     expects_k,
     innermost,
     is_tappable,
     page_size,
+    searched_store,
     tapped,
 )
 from recall_signal import ConfigurationError, ScoreKind
 from recall_signal.flow import Candidates
+from recall_signal.reading import EmbedQuery, NormMemory, ReadVectors, StoreAccess, completed
 from recall_signal.stores import Reading, checked, checked_items, read_scores
 
-__all__ = ["Call", "Reader", "Retrieve"]
+__all__ = ["Call", "Reader", "Retrieve", "Steps"]
 
 log = logging.getLogger(__name__)
 
@@ -40,33 +43,31 @@ class Reader:
 
     def __init__(self, retriever: Runnable[Any, Any], score_kind: ScoreKind | None) -> None:
         self.kind = score_kind
-        self.store: Any = None
-        self.adapter: StoreAdapter | None = None
-        inner = innermost(retriever)
-        if is_tappable(retriever):
-            assert isinstance(inner, VectorStoreRetriever)  # noqa: S101  (see is_tappable)
-            self.store = inner.vectorstore
-            self.adapter = find_adapter(self.store)
+        self.store: Any = searched_store(retriever)
+        self.adapter = None if self.store is None else find_adapter(self.store)
+        self.memory = NormMemory()
+        is_known = self.adapter is not None or self.kind is not None
+        self.taps = is_known and is_tappable(retriever)
+        """Whether the scores of the search are seen."""
+        self.search, self.score_key = SCORED_SEARCH, None
+        if self.taps and self.adapter is not None:
+            self.search = self.adapter.scored_search(self.store)
+            self.score_key = self.adapter.score_key(self.store)
 
     def fits(self, retriever: Runnable[Any, Any]) -> bool:
         """Whether the retriever still searches the store that this was made for."""
         return self.store is getattr(innermost(retriever), "vectorstore", self.store)
 
     @property
-    def taps(self) -> bool:
-        """Whether the scores of the search are seen."""
-        return self.adapter is not None or (self.kind is not None and self.store is not None)
-
-    @property
     def why_not(self) -> str:
-        """The reason for an unknown level where they are not."""
+        """The reason for an unknown level where no scores are seen."""
         if self.kind not in (None, ScoreKind.BM25) and not self.kind.convertible:
             return "score_not_convertible"
-        known = self.store is None or self.taps  # then the store is fine, its scores were not seen
-        return "no_score_access" if known else "store_not_recognised"
+        strange = self.store is not None and self.adapter is None and self.kind is None
+        return "store_not_recognised" if strange else "no_score_access"
 
     def read(self, hits: Hits) -> Reading:
-        """The cosines behind these hits; a failure here becomes a reason."""
+        """What the scores of these hits say; a failure here becomes a reason."""
         try:
             if self.kind is not None:
                 return read_scores(hits.scores, self.kind, "declared", ranked=True)
@@ -76,6 +77,14 @@ class Reader:
             log.warning("reading the store's scores failed: %s", type(error).__name__)
             return Reading(None, reason="adapter_failed")
 
+    def access(self, hits: Hits) -> StoreAccess:
+        """What else the store can tell of these hits."""
+        vectors = None
+        if self.adapter is not None and hits.documents:
+            vectors = partial(self.adapter.vectors, self.store, hits.documents)
+        encoder = getattr(self.store, "embeddings", None)
+        return StoreAccess(vectors, encoder, hits.query_vector, self.memory)
+
 
 @dataclass(frozen=True, slots=True)
 class Retrieve:
@@ -83,6 +92,9 @@ class Retrieve:
 
     retriever: Runnable[Any, Any]
     kwargs: dict[str, Any]
+
+
+Steps = Generator[Retrieve | EmbedQuery | ReadVectors, Any, Candidates[Document]]
 
 
 class Call:
@@ -110,7 +122,7 @@ class Call:
             given = k if isinstance(k, int | float) else type(k).__name__
             raise ConfigurationError(f"k must be a whole number of at least 1, got {given}")
         self.reader = reader
-        self.recorder = Recorder()
+        self.recorder = Recorder(reader.search, reader.score_key)
         self.k = limit = k
         self.target = retriever
         if reader.taps:  # only here is the page cut from a longer list, so its size has to be known
@@ -148,38 +160,43 @@ class Call:
                 items.append(document)
         return replace(found, items=items, page=page)
 
-    def steps(self) -> Generator[Retrieve, Any, Candidates[Document]]:
+    def steps(self) -> Steps:
         """Ask the retriever, and read what came back.
 
         Looking wider or seeing the scores is our wish: where that fails, the retriever is asked
         as it is, and only what it then raises is raised.
+
+        Raises:
+            InvalidResultError: It returned something other than a list of documents.
         """
         try:
-            found = self.read((yield Retrieve(self.target, self.kwargs)))
+            found = checked_items((yield Retrieve(self.target, self.kwargs)), Document)
         except Exception as error:
             if self.target is self.retriever:
                 raise
             log.warning("searching with scores failed: %s", type(error).__name__)
             self.recorder.hits = None
-            return self.read((yield Retrieve(self.retriever, self.own_kwargs)))
+            found = checked_items((yield Retrieve(self.retriever, self.own_kwargs)), Document)
+        candidates = yield from self.read(found)
         if self.is_tied:
             own = yield Retrieve(self.retriever, self.own_kwargs)
-            found = self.with_own_page(found, own)
-        return found
+            candidates = self.with_own_page(candidates, own)
+        return candidates
 
-    def read(self, returned: Any) -> Candidates[Document]:
-        """The candidates behind what the wrapped retriever returned.
-
-        Raises:
-            InvalidResultError: It returned something other than a list of documents.
-        """
-        documents = checked_items(returned, Document)
+    def read(self, documents: list[Document]) -> Steps:
+        """The candidates behind what the wrapped retriever returned."""
         hits = self.recorder.as_hits()
-        page = None if hits is None else _positions(documents, hits.documents, self.k)
+        page: Sequence[int] | None = None
+        if hits is not None:
+            page = _positions(documents, hits.documents, self.k)
         if hits is None or page is None:
-            size = len(documents) if self.k is None else min(self.k, len(documents))
-            return Candidates(documents, range(size), reason=self.reader.why_not)
-        reading = self.reader.read(hits)
+            hits = Hits(documents, ())
+            page = range(len(documents) if self.k is None else min(self.k, len(documents)))
+            reading = Reading(None, reason=self.reader.why_not)
+        else:
+            reading = self.reader.read(hits)
+        if reading.for_unit_vectors or (reading.cosines is None and reading.scores is None):
+            reading = yield from completed(reading, self.reader.access(hits))
         return Candidates(
             items=hits.documents,
             page=page,

@@ -18,7 +18,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-from langchain_core.runnables.config import patch_config
+from langchain_core.runnables.config import patch_config, run_in_executor
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, PrivateAttr, field_validator
 
@@ -40,6 +40,7 @@ from recall_signal.flow import (
     Request,
     recall_flow,
 )
+from recall_signal.reading import EmbedQuery, ReadVectors
 from recall_signal.reports import fresh_copy
 from recall_signal.selection import Ask
 from recall_signal.settings import WrapperFields, id_in
@@ -284,7 +285,7 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         parts = self._parts
         call = self._call(parts.reader, k, kwargs, "invoke")
 
-        def perform(request: Request | Retrieve) -> Any:
+        def perform(request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
             if isinstance(request, Embed):
                 return embed(self.embeddings, request)
             if isinstance(request, Ask):
@@ -292,6 +293,10 @@ class RecallRetriever(WrapperFields, BaseRetriever):
             if isinstance(request, Retrieve):
                 child = patch_config(_config, callbacks=run_manager.get_child())
                 return request.retriever.invoke(query, child, **request.kwargs)
+            if isinstance(request, EmbedQuery):
+                return request.encoder.embed_query(query)
+            if isinstance(request, ReadVectors):
+                return request.read()
             return drive(call.steps(), perform)
 
         outcome = drive(recall_flow(query, parts.settings), perform)
@@ -317,7 +322,7 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         parts = self._parts
         call = self._call(parts.reader, k, kwargs, "ainvoke")
 
-        async def perform(request: Request | Retrieve) -> Any:
+        async def perform(request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
             if isinstance(request, Embed):
                 return await aembed(self.embeddings, request)
             if isinstance(request, Ask):
@@ -325,6 +330,10 @@ class RecallRetriever(WrapperFields, BaseRetriever):
             if isinstance(request, Retrieve):
                 child = patch_config(_config, callbacks=run_manager.get_child())
                 return await request.retriever.ainvoke(query, child, **request.kwargs)
+            if isinstance(request, EmbedQuery):
+                return await request.encoder.aembed_query(query)
+            if isinstance(request, ReadVectors):
+                return await run_in_executor(None, request.read)
             return await drive_async(call.steps(), perform)
 
         outcome = await drive_async(recall_flow(query, parts.settings), perform)

@@ -22,8 +22,9 @@ from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from langchain_recall_signal.stores import Hits
+from langchain_recall_signal.stores.base import SCORED_SEARCH
 
-__all__ = ["Recorder", "innermost", "is_tappable", "page_size", "tapped"]
+__all__ = ["Recorder", "innermost", "is_tappable", "page_size", "searched_store", "tapped"]
 
 _OWN_SEARCH = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
 _TAPPED_SEARCHES = ("similarity", "similarity_score_threshold")
@@ -31,8 +32,17 @@ _TAPPED_SEARCHES = ("similarity", "similarity_score_threshold")
 
 @dataclass(slots=True)
 class Recorder:
-    """What one call of the view saw; later searches of the same call replace earlier ones."""
+    """What one call of the view saw; later searches of the same call replace earlier ones.
 
+    Attributes:
+        search: The store's search with scores.
+        score_key: Where its plain search puts the scores, if it does.
+        hits: What was found, with the store's own numbers.
+        query_vector: What was searched with.
+    """
+
+    search: str = SCORED_SEARCH
+    score_key: str | None = None
     hits: Sequence[tuple[Document, Any]] | None = None
     query_vector: Sequence[float] | None = None
 
@@ -51,14 +61,21 @@ def innermost(retriever: Runnable[Any, Any]) -> Runnable[Any, Any]:
     return retriever
 
 
-def is_tappable(retriever: Runnable[Any, Any]) -> bool:
-    """Whether this is LangChain's own vector store retriever, in a mode that has scores."""
+def searched_store(retriever: Runnable[Any, Any]) -> Any:
+    """The store that LangChain's own vector store retriever searches; None for any other."""
     inner = innermost(retriever)
+    if not isinstance(inner, VectorStoreRetriever):
+        return None
+    is_plain = all(_same(type(inner), VectorStoreRetriever, name) for name in _OWN_SEARCH)
+    return inner.vectorstore if is_plain else None
+
+
+def is_tappable(retriever: Runnable[Any, Any]) -> bool:
+    """Whether a view can see the scores: a plain retriever in a mode that has some."""
+    store = searched_store(retriever)
+    inner: Any = innermost(retriever)
     return (
-        isinstance(inner, VectorStoreRetriever)
-        and all(_same(type(inner), VectorStoreRetriever, name) for name in _OWN_SEARCH)
-        and inner.search_type in _TAPPED_SEARCHES
-        and hasattr(inner.vectorstore, "__dict__")
+        store is not None and inner.search_type in _TAPPED_SEARCHES and hasattr(store, "__dict__")
     )
 
 
@@ -123,19 +140,25 @@ def _view_class(store_class: type[VectorStore]) -> type[VectorStore]:
     """A subclass under the same name, so that traces go on naming the store's class."""
 
     def similarity_search(self: Any, query: str, *args: Any, **kwargs: Any) -> list[Document]:
+        recorder = self._recall_recorder
         try:
-            hits = self.similarity_search_with_score(query, *args, **kwargs)
+            hits = getattr(self, recorder.search)(query, *args, **kwargs)
         except NotImplementedError:
-            return store_class.similarity_search(self, query, *args, **kwargs)
+            found = store_class.similarity_search(self, query, *args, **kwargs)
+            return _scored_inside(found, recorder)
+        recorder.hits = hits
         return [hit[0] for hit in hits]
 
     async def asimilarity_search(
         self: Any, query: str, *args: Any, **kwargs: Any
     ) -> list[Document]:
+        recorder = self._recall_recorder
         try:
-            hits = await self.asimilarity_search_with_score(query, *args, **kwargs)
+            hits = await getattr(self, "a" + recorder.search)(query, *args, **kwargs)
         except NotImplementedError:
-            return await store_class.asimilarity_search(self, query, *args, **kwargs)
+            found = await store_class.asimilarity_search(self, query, *args, **kwargs)
+            return _scored_inside(found, recorder)
+        recorder.hits = hits
         return [hit[0] for hit in hits]
 
     def similarity_search_with_score(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -168,6 +191,14 @@ def _view_class(store_class: type[VectorStore]) -> type[VectorStore]:
         store_class.__name__, (store_class,), exec_body=lambda body: body.update(namespace)
     )
     return view_class
+
+
+def _scored_inside(documents: list[Document], recorder: Recorder) -> list[Document]:
+    """What a store without scored search found; some put the score into the metadata."""
+    key = recorder.score_key
+    if key is not None:
+        recorder.hits = [(document, document.metadata.get(key)) for document in documents]
+    return documents
 
 
 def _leave_open(_view: Any) -> None:

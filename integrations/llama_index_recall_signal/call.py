@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -18,8 +19,15 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_recall_signal.framework import DEFAULT_MODE, vector_search, widened
 from llama_index_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from recall_signal import ScoreKind
-from recall_signal.embedding import VectorMismatch
 from recall_signal.flow import Candidates
+from recall_signal.reading import (
+    EmbedQuery,
+    NormMemory,
+    Reads,
+    ReadVectors,
+    StoreAccess,
+    completed,
+)
 from recall_signal.scores import parse_score_kind
 from recall_signal.settings import WrapperFields
 from recall_signal.stores import (
@@ -27,10 +35,9 @@ from recall_signal.stores import (
     checked,
     checked_items,
     read_scores,
-    read_vectors,
 )
 
-__all__ = ["Call", "EmbedQuery", "Reader", "Retrieve", "Steps"]
+__all__ = ["Call", "Reader", "Retrieve", "Steps"]
 
 log = logging.getLogger(__name__)
 
@@ -42,14 +49,7 @@ class Retrieve:
     retriever: BaseRetriever
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedQuery:
-    """Embed the query with the encoder that the search used. Answered with the vector."""
-
-    encoder: BaseEmbedding
-
-
-Steps = Generator[Retrieve | EmbedQuery, Any, Candidates[NodeWithScore]]
+Steps = Generator[Retrieve | EmbedQuery | ReadVectors, Any, Candidates[NodeWithScore]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ class Reader:
         store: The vector store, where it is known.
         adapter: The store's adapter, where there is one.
         mode: The query mode of the search.
+        memory: What the wrapper knows of the store.
     """
 
     bundle: QueryBundle
@@ -71,6 +72,7 @@ class Reader:
     store: Any = None
     adapter: StoreAdapter | None = None
     mode: str = DEFAULT_MODE
+    memory: NormMemory = field(default_factory=NormMemory)
 
     @property
     def can_widen(self) -> bool:
@@ -114,22 +116,19 @@ class Reader:
             reason=reading.reason,
         )
 
-    def _read(
-        self, nodes: Sequence[NodeWithScore]
-    ) -> Generator[Retrieve | EmbedQuery, Any, Reading]:
+    def _read(self, nodes: Sequence[NodeWithScore]) -> Reads:
         """The cosines behind these hits; a failure here becomes a reason."""
         hits = Hits(nodes, self.mode)
         try:
             reading = self._read_scores(hits)
-            if reading.cosines or reading.scores or reading.reason == "score_out_of_range":
-                return reading
-            vectors = self._vectors(hits)
         except Exception as error:
             log.warning("reading the store's scores failed: %s", type(error).__name__)
             return Reading(None, reason="adapter_failed")
-        if all(vector is None for vector in vectors):
+        if not reading.for_unit_vectors and (reading.cosines or reading.scores):
             return reading
-        return (yield from self._compare(vectors, reading))
+        vectors = partial((self.adapter or StoreAdapter()).vectors, self.store, hits)
+        access = StoreAccess(vectors, self.encoder, self.bundle.embedding, self.memory)
+        return (yield from completed(reading, access))
 
     def _read_scores(self, hits: Hits) -> Reading:
         if self.kind is not None:
@@ -140,24 +139,6 @@ class Reader:
         scored = any(score is not None for score in hits.scores)
         return Reading(None, reason="store_not_recognised" if scored else "no_scores")
 
-    def _vectors(self, hits: Hits) -> Sequence[Any | None]:
-        adapter = self.adapter or StoreAdapter()
-        return adapter.vectors(self.store, hits) or []
-
-    def _compare(
-        self, vectors: Sequence[Any | None], reading: Reading
-    ) -> Generator[Retrieve | EmbedQuery, Any, Reading]:
-        """The cosines from stored vectors; ``reading`` where the query has none."""
-        try:
-            query_vector = self.bundle.embedding
-            if query_vector is None and self.encoder is not None:
-                query_vector = yield EmbedQuery(self.encoder)
-            return reading if query_vector is None else read_vectors(query_vector, vectors)
-        except Exception as error:
-            fits = not isinstance(error, VectorMismatch)
-            log.warning("comparing the stored vectors failed: %s", type(error).__name__)
-            return Reading(None, reason="embedding_failed" if fits else "embedding_mismatch")
-
 
 class Call:
     """One call of the wrapped retriever.
@@ -167,6 +148,7 @@ class Call:
         bundle: The query.
         fields: The wrapper's settings.
         embed_model: The wrapper's encoder.
+        memory: What the wrapper knows of the store.
     """
 
     def __init__(
@@ -175,6 +157,7 @@ class Call:
         bundle: QueryBundle,
         fields: WrapperFields,
         embed_model: BaseEmbedding | None,
+        memory: NormMemory,
     ) -> None:
         self.hits: list[NodeWithScore] | None = None
         self.size, self.target, self.own = fields.k, retriever, retriever
@@ -189,6 +172,7 @@ class Call:
             store=search.store,
             adapter=find_adapter(search.store),
             mode=search.mode,
+            memory=memory,
         )
         own = fields.k or search.top_k
         looks_wider = search.mode == DEFAULT_MODE and self.reader.can_widen

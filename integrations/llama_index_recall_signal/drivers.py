@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from llama_index_recall_signal.call import EmbedQuery, Retrieve, Steps
+from llama_index_recall_signal.call import Retrieve, Steps
 from llama_index_recall_signal.selector import aask, ask
 from recall_signal.driver import drive, drive_async
 from recall_signal.flow import Embed, FlowSettings, Outcome, Request, recall_flow
+from recall_signal.reading import EmbedQuery, ReadVectors
 from recall_signal.selection import Ask, Selector
 
 __all__ = ["Driver"]
@@ -45,11 +47,13 @@ class Driver:
         flow = recall_flow(self.bundle.query_str, self.settings)
         return await drive_async(flow, self._aperform)
 
-    def _perform(self, request: Request | Retrieve | EmbedQuery) -> Any:
+    def _perform(self, request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
         if isinstance(request, Retrieve):
             return request.retriever.retrieve(self.bundle)
         if isinstance(request, EmbedQuery):
             return request.encoder.get_agg_embedding_from_queries(self._strings)
+        if isinstance(request, ReadVectors):
+            return request.read()
         if isinstance(request, Embed):
             encoder: Any = self.embed_model
             vectors = encoder.get_text_embedding_batch(request.texts) if request.texts else []
@@ -59,11 +63,13 @@ class Driver:
             return ask(selector, request)
         return drive(self.steps, self._perform)
 
-    async def _aperform(self, request: Request | Retrieve | EmbedQuery) -> Any:
+    async def _aperform(self, request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
         if isinstance(request, Retrieve):
             return await request.retriever.aretrieve(self.bundle)
         if isinstance(request, EmbedQuery):
             return await request.encoder.aget_agg_embedding_from_queries(self._strings)
+        if isinstance(request, ReadVectors):
+            return await asyncio.to_thread(request.read)
         if isinstance(request, Embed):
             encoder: Any = self.embed_model
             texts = request.texts

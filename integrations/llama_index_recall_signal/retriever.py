@@ -22,6 +22,7 @@ from llama_index_recall_signal.selector import as_selector
 from llama_index_recall_signal.watch import tell, watching
 from recall_signal import Baseline, Calibration, Pool, ScoreKind, Thresholds
 from recall_signal.flow import Outcome
+from recall_signal.reading import NormMemory
 from recall_signal.selection import SelectionOptions
 from recall_signal.selection.options import DEFAULT_TIMEOUT
 from recall_signal.settings import DEFAULT_POOL_SIZE
@@ -120,6 +121,7 @@ class RecallRetriever(BaseRetriever):
         if calibration is not None:
             calibration.require_encoder(self._encoder_name)
         self._settings = flow_settings(fields, embed_model, pool_size)
+        self._memory = NormMemory()
         self._selector = None if selector is None else as_selector(selector)
         # Many custom retrievers never call their base's constructor.
         inherited = getattr(retriever, "callback_manager", None)
@@ -209,7 +211,7 @@ class RecallRetriever(BaseRetriever):
 
     def _driver(self, bundle: QueryBundle) -> Driver:
         embed_model = self._fields.embed_model
-        call = Call(self.retriever, bundle, self._fields, embed_model)
+        call = Call(self.retriever, bundle, self._fields, embed_model, self._memory)
         return Driver(bundle, self._settings, call.steps(), embed_model, self._selector)
 
     def _finish(

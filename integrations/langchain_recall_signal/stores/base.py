@@ -11,7 +11,10 @@ from langchain_core.documents import Document
 from recall_signal import ScoreKind
 from recall_signal.stores import Reading, read_scores
 
-__all__ = ["Hits", "StoreAdapter"]
+__all__ = ["SCORED_SEARCH", "Hits", "StoreAdapter"]
+
+SCORED_SEARCH = "similarity_search_with_score"
+"""The search with scores that most stores have."""
 
 
 @dataclass(slots=True)
@@ -20,12 +23,12 @@ class Hits:
 
     Attributes:
         documents: The hits as the store gave them.
-        scores: The store's own number for each.
+        scores: The store's own number for each; empty where the search showed none.
         query_vector: The vector that was searched with, where the store let it be seen.
     """
 
     documents: Sequence[Document]
-    scores: Sequence[float]
+    scores: Sequence[float | None]
     query_vector: Sequence[float] | None = None
 
 
@@ -42,9 +45,35 @@ class StoreAdapter:
     ties_keep_order: bool = True
 
     def score_kind(self, store: Any) -> ScoreKind:
-        """What the number in ``similarity_search_with_score`` is, by the store's settings."""
+        """What the number in :meth:`scored_search` is, by the store's settings."""
         raise NotImplementedError
 
+    def scored_search(self, store: Any) -> str:  # noqa: ARG002
+        """The store's method that does what its ``similarity_search`` does and gives scores.
+
+        Its asynchronous twin has the same name with an ``a`` before it.
+        """
+        return SCORED_SEARCH
+
+    def score_key(self, store: Any) -> str | None:  # noqa: ARG002
+        """Where ``similarity_search`` itself puts the score in a document's metadata, if it does.
+
+        For stores without a search that returns scores.
+        """
+        return None
+
     def read(self, store: Any, hits: Hits) -> Reading:
-        """The cosines of these hits."""
-        return read_scores(hits.scores, self.score_kind(store), "store")
+        """The cosines of these hits, as far as their scores tell them."""
+        return read_scores(hits.scores, self.score_kind(store), "store", ranked=True)
+
+    def vectors(
+        self,
+        store: Any,  # noqa: ARG002
+        documents: Sequence[Document],  # noqa: ARG002
+    ) -> Sequence[Any | None] | None:
+        """The stored vector of each document, in one round trip; None where that cannot be had.
+
+        Asked for where scores give no cosine, and once to look at the vectors' length. Called
+        from a worker thread in asynchronous calls.
+        """
+        return None

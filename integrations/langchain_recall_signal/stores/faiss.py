@@ -95,7 +95,7 @@ class FaissAdapter(StoreAdapter):
 
 
 def _exact(
-    scores: Sequence[float], kind: ScoreKind, query_norm: float, norm: float
+    scores: Sequence[Any], kind: ScoreKind, query_norm: float, norm: float
 ) -> list[float | None]:
     """The law of cosines, for a query and stored vectors of known norms."""
     product = query_norm * norm

@@ -43,9 +43,14 @@ class StoreAdapter:
         raise NotImplementedError
 
     def read(self, store: Any, hits: Hits) -> Reading:
-        """The cosines of these hits."""
-        return read_scores(hits.scores, self.score_kind(store, hits.mode), "store")
+        """The cosines of these hits, as far as their scores tell them."""
+        kind, is_plain = self.score_kind(store, hits.mode), hits.mode == "default"
+        return read_scores(hits.scores, kind, "store", ranked=is_plain)
 
-    def vectors(self, store: Any, hits: Hits) -> Sequence[Any | None]:  # noqa: ARG002
-        """The stored vector of each hit, None where it cannot be had without another search."""
+    def vectors(self, store: Any, hits: Hits) -> Sequence[Any | None] | None:  # noqa: ARG002
+        """The stored vector of each hit, None where it cannot be had in one round trip.
+
+        Asked for where scores give no cosine, and once to look at the vectors' length. Called
+        from a worker thread in asynchronous calls.
+        """
         return [hit.node.embedding for hit in hits.nodes]

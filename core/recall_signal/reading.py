@@ -1,0 +1,119 @@
+"""From what a store's search showed to the candidates' cosines, without any I/O.
+
+A generator like the flow around it: where the store's number is not enough, it asks for the
+stored vectors or for the query's, and a framework's driver brings them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from math import hypot
+from typing import Any
+
+from recall_signal.embedding import VectorMismatch
+from recall_signal.stores import Reading, read_vectors
+
+__all__ = ["EmbedQuery", "NormMemory", "ReadVectors", "Reads", "StoreAccess", "completed"]
+
+log = logging.getLogger(__name__)
+
+_UNIT = 2e-5
+"""How far a norm may be from 1: by L2 or inner product the cosine is then exact to 1e-4."""
+
+_FINAL = frozenset({"score_out_of_range", "score_inverted"})
+"""Reasons that show a wrong setting. Other cosines would hide it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedQuery:
+    """Embed the query with the encoder that the search used. Answered with its vector."""
+
+    encoder: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ReadVectors:
+    """Call this, which may wait for the store. Answered with a vector or None for each hit."""
+
+    read: Callable[[], Sequence[Any | None] | None]
+
+
+Reads = Generator[EmbedQuery | ReadVectors, Any, Reading]
+
+
+@dataclass(slots=True)
+class NormMemory:
+    """Whether the vectors of one store have length 1, looked at once; None until then."""
+
+    unit: bool | None = None
+
+
+@dataclass(slots=True)
+class StoreAccess:
+    """What else can be had of a search's hits.
+
+    Attributes:
+        vectors: Reads the stored vectors of the hits; None where that cannot be done.
+        encoder: What embedded the query; None where it is not known.
+        query_vector: The query's vector, where the search let it be seen.
+        memory: What the wrapper knows of the store.
+    """
+
+    vectors: Callable[[], Sequence[Any | None] | None] | None
+    encoder: Any = None
+    query_vector: Any = None
+    memory: NormMemory = field(default_factory=NormMemory)
+    _read: Sequence[Any | None] | None = None
+
+    def read(self) -> Generator[EmbedQuery | ReadVectors, Any, Sequence[Any | None]]:
+        """The stored vectors, read once; empty where there are none."""
+        if self._read is None:
+            found = None if self.vectors is None else (yield ReadVectors(self.vectors))
+            usable = found is not None and any(vector is not None for vector in found)
+            self._read = found if usable and found is not None else ()
+        return self._read
+
+    def query(self) -> Generator[EmbedQuery | ReadVectors, Any, Any]:
+        """The query's vector, None where nothing can tell it."""
+        if self.query_vector is None and self.encoder is not None:
+            self.query_vector = yield EmbedQuery(self.encoder)
+        return self.query_vector
+
+
+def completed(reading: Reading, access: StoreAccess) -> Reads:
+    """The reading itself where it can be trusted, else what the stored vectors say.
+
+    A number that holds the cosine of unit vectors only (L2, inner product) is trusted where the
+    store's vectors have length 1. That is looked at once for a wrapper, on the vectors of the
+    first hits and of the first query, whichever can be had.
+    """
+    failed = "adapter_failed"
+    try:
+        if reading.for_unit_vectors and not (yield from _has_unit_vectors(access)):
+            reading = Reading(None, reason="norm_unknown")
+        if reading.cosines is not None or reading.scores is not None or reading.reason in _FINAL:
+            return reading
+        vectors = yield from access.read()
+        failed = "embedding_failed"
+        query_vector = None if not len(vectors) else (yield from access.query())
+        return reading if query_vector is None else read_vectors(query_vector, vectors)
+    except Exception as error:
+        log.warning("comparing the stored vectors failed: %s", type(error).__name__)
+        mismatch = isinstance(error, VectorMismatch)
+        return Reading(None, reason="embedding_mismatch" if mismatch else failed)
+
+
+def _has_unit_vectors(
+    access: StoreAccess,
+) -> Generator[EmbedQuery | ReadVectors, Any, bool]:
+    memory = access.memory
+    if memory.unit is None:
+        known = [vector for vector in (yield from access.read()) if vector is not None]
+        query_vector = yield from access.query()
+        if query_vector is not None:
+            known.append(query_vector)
+        if known:
+            memory.unit = all(abs(hypot(*vector) - 1.0) <= _UNIT for vector in known)
+    return bool(memory.unit)
