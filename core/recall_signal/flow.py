@@ -1,10 +1,10 @@
 """The way of a query, without any I/O: one generator that every driver runs.
 
-The generator yields what it needs (:class:`Fetch`, :class:`Embed`,
+The generator yields what it needs (what the search asks for, :class:`Embed`,
 :class:`~recall_signal.selection.Ask`) and is sent the answer; a driver only carries the
 requests out, synchronously or not, for one framework or another::
 
-    query -> Fetch -> Candidates -> (Embed) -> assess -> (Ask) -> Outcome
+    query -> search -> Candidates -> (Embed) -> assess -> (Ask) -> Outcome
 
 What the wrapped retriever raises passes through unchanged. What our own extra steps raise is
 logged by class name and becomes a reason: the caller's page survives every failure of ours.
@@ -34,21 +34,15 @@ from recall_signal.thresholds import Thresholds
 __all__ = [
     "Candidates",
     "Embed",
-    "Fetch",
-    "Flow",
     "FlowSettings",
     "Outcome",
+    "Search",
     "recall_flow",
 ]
 
 log = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Fetch:
-    """Ask the wrapped retriever, once. Answered with :class:`Candidates`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +53,7 @@ class Embed:
     texts: list[str]
 
 
-Request = Fetch | Embed | Ask
+Request = Embed | Ask
 
 _NO_COSINES = ("score_out_of_range", "adapter_failed")
 """Reasons that say that none of the values read is a cosine, so that none is shown as one."""
@@ -155,12 +149,15 @@ class Outcome(Generic[Item]):
         )
 
 
-Flow = Generator[Request, Any, Outcome[Item]]
+Search = Generator[Any, Any, Candidates[Item]]
+"""A framework's own steps around one call of the wrapped retriever, with its own requests."""
 
 
-def recall_flow(query: str, settings: FlowSettings[Item]) -> Flow[Item]:
+def recall_flow(
+    query: str, settings: FlowSettings[Item], search: Search[Item]
+) -> Generator[Any, Any, Outcome[Item]]:
     """The steps of one query (see the module's docstring)."""
-    found: Candidates[Item] = yield Fetch()
+    found = yield from search
     cosines, source, reason = found.cosines, found.source, found.reason
     cache = None if reason == "score_out_of_range" else settings.cache
     if cosines is None and found.items and cache is not None:

@@ -286,10 +286,6 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         call = self._call(parts.reader, k, kwargs, "invoke")
 
         def perform(request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
-            if isinstance(request, Embed):
-                return embed(self.embeddings, request)
-            if isinstance(request, Ask):
-                return ask(parts.selector, request, run_manager.get_child())
             if isinstance(request, Retrieve):
                 child = patch_config(_config, callbacks=run_manager.get_child())
                 return request.retriever.invoke(query, child, **request.kwargs)
@@ -297,9 +293,11 @@ class RecallRetriever(WrapperFields, BaseRetriever):
                 return request.encoder.embed_query(query)
             if isinstance(request, ReadVectors):
                 return request.read()
-            return drive(call.steps(), perform)
+            if isinstance(request, Embed):
+                return embed(self.embeddings, request)
+            return ask(parts.selector, request, run_manager.get_child())
 
-        outcome = drive(recall_flow(query, parts.settings), perform)
+        outcome = drive(recall_flow(query, parts.settings, call.steps()), perform)
         response = self._finish(outcome, _seen)
         if run_manager.handlers:
             config: RunnableConfig = {"callbacks": run_manager.get_child()}
@@ -323,10 +321,6 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         call = self._call(parts.reader, k, kwargs, "ainvoke")
 
         async def perform(request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
-            if isinstance(request, Embed):
-                return await aembed(self.embeddings, request)
-            if isinstance(request, Ask):
-                return await aask(parts.selector, request, run_manager.get_child())
             if isinstance(request, Retrieve):
                 child = patch_config(_config, callbacks=run_manager.get_child())
                 return await request.retriever.ainvoke(query, child, **request.kwargs)
@@ -334,9 +328,11 @@ class RecallRetriever(WrapperFields, BaseRetriever):
                 return await request.encoder.aembed_query(query)
             if isinstance(request, ReadVectors):
                 return await run_in_executor(None, request.read)
-            return await drive_async(call.steps(), perform)
+            if isinstance(request, Embed):
+                return await aembed(self.embeddings, request)
+            return await aask(parts.selector, request, run_manager.get_child())
 
-        outcome = await drive_async(recall_flow(query, parts.settings), perform)
+        outcome = await drive_async(recall_flow(query, parts.settings, call.steps()), perform)
         response = self._finish(outcome, _seen)
         if run_manager.handlers:
             config: RunnableConfig = {"callbacks": run_manager.get_child()}

@@ -14,7 +14,7 @@ from llama_index_recall_signal.selector import aask, ask
 from recall_signal.driver import drive, drive_async
 from recall_signal.flow import Embed, FlowSettings, Outcome, Request, recall_flow
 from recall_signal.reading import EmbedQuery, ReadVectors
-from recall_signal.selection import Ask, Selector
+from recall_signal.selection import Selector
 
 __all__ = ["Driver"]
 
@@ -26,7 +26,7 @@ class Driver:
     Attributes:
         bundle: The query, handed to the wrapped retriever as it is.
         settings: The wrapper's.
-        steps: What answers the flow's one ``Fetch``.
+        steps: The call of the wrapped retriever.
         embed_model: The wrapper's encoder, for texts that are embedded again.
         selector: Whom the flow's ``Ask`` goes to.
     """
@@ -39,12 +39,12 @@ class Driver:
 
     def run(self) -> Outcome[NodeWithScore]:
         """Carry it out."""
-        flow = recall_flow(self.bundle.query_str, self.settings)
+        flow = recall_flow(self.bundle.query_str, self.settings, self.steps)
         return drive(flow, self._perform)
 
     async def arun(self) -> Outcome[NodeWithScore]:
         """Carry it out, asynchronously."""
-        flow = recall_flow(self.bundle.query_str, self.settings)
+        flow = recall_flow(self.bundle.query_str, self.settings, self.steps)
         return await drive_async(flow, self._aperform)
 
     def _perform(self, request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
@@ -58,10 +58,8 @@ class Driver:
             encoder: Any = self.embed_model
             vectors = encoder.get_text_embedding_batch(request.texts) if request.texts else []
             return encoder.get_agg_embedding_from_queries(self._strings), vectors
-        if isinstance(request, Ask):
-            selector: Any = self.selector
-            return ask(selector, request)
-        return drive(self.steps, self._perform)
+        selector: Any = self.selector
+        return ask(selector, request)
 
     async def _aperform(self, request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
         if isinstance(request, Retrieve):
@@ -75,10 +73,8 @@ class Driver:
             texts = request.texts
             vectors = await encoder.aget_text_embedding_batch(texts) if texts else []
             return await encoder.aget_agg_embedding_from_queries(self._strings), vectors
-        if isinstance(request, Ask):
-            selector: Any = self.selector
-            return await aask(selector, request)
-        return await drive_async(self.steps, self._aperform)
+        selector: Any = self.selector
+        return await aask(selector, request)
 
     @property
     def _strings(self) -> list[str]:

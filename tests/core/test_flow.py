@@ -16,10 +16,10 @@ from recall_signal.embedding import EmbeddingCache, VectorMismatch
 from recall_signal.flow import (
     Candidates,
     Embed,
-    Fetch,
     FlowSettings,
     Outcome,
     Request,
+    Search,
     recall_flow,
 )
 from recall_signal.reports import NOT_CONFIGURED
@@ -42,6 +42,11 @@ class Item:
 
 
 ITEMS = [Item("near", "n"), Item("far", "f"), Item("across")]
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """What stands for the wrapped retriever here. Answered with candidates."""
 
 
 @dataclass
@@ -75,6 +80,11 @@ class World:
         return [request.texts for request in self.requests if isinstance(request, Embed)]
 
 
+def search() -> Search[Item]:
+    found: Candidates[Item] = yield Fetch()
+    return found
+
+
 def candidates(items: Sequence[Item] = ITEMS, **more: Any) -> Candidates[Item]:
     return Candidates(items=items, page=range(len(items)), **more)
 
@@ -93,7 +103,7 @@ def with_cache(**more: Any) -> FlowSettings[Item]:
 
 
 def run(world: World, rules: FlowSettings[Item] | None = None) -> Outcome[Item]:
-    return drive(recall_flow(QUERY, rules or settings()), world.perform)
+    return drive(recall_flow(QUERY, rules or settings(), search()), world.perform)
 
 
 # With cosines at hand
@@ -370,7 +380,7 @@ async def test_what_the_retriever_raises_passes_through_unchanged(error: Excepti
         run(World(error), with_cache())
     assert caught.value is error
     with pytest.raises(type(error)) as caught:
-        await drive_async(recall_flow(QUERY, settings()), World(error).aperform)
+        await drive_async(recall_flow(QUERY, settings(), search()), World(error).aperform)
     assert caught.value is error
 
 
@@ -440,7 +450,7 @@ async def test_cancellation_propagates(stop: type[BaseException], stage: str) ->
     assert caught.value is error
     if stop is not KeyboardInterrupt:  # asyncio re-raises that one out of the loop itself
         with pytest.raises(stop) as caught:
-            await drive_async(recall_flow(QUERY, rules), world.aperform)
+            await drive_async(recall_flow(QUERY, rules, search()), world.aperform)
         assert caught.value is error
 
 
@@ -464,7 +474,7 @@ async def test_both_drivers_give_equal_outcomes(name: str) -> None:
     found, embed = PARITY[name]
     sync_world, async_world = World(found, embed), World(found, embed)
     mine = run(sync_world, with_cache())
-    theirs = await drive_async(recall_flow(QUERY, with_cache()), async_world.aperform)
+    theirs = await drive_async(recall_flow(QUERY, with_cache(), search()), async_world.aperform)
     assert sync_world.requests == async_world.requests
     for name in ("items", "entries", "confidence", "selection", "cosine_source", "report"):
         assert getattr(mine, name) == getattr(theirs, name)
@@ -477,7 +487,7 @@ async def test_concurrent_queries_share_a_cache_and_nothing_else() -> None:
     pages = [[Item("near"), Item("far")], [Item("across")], [Item("far"), Item("near")]] * 20
     worlds = [World(candidates(page)) for page in pages]
     outcomes = await asyncio.gather(
-        *(drive_async(recall_flow(QUERY, rules), world.aperform) for world in worlds)
+        *(drive_async(recall_flow(QUERY, rules, search()), world.aperform) for world in worlds)
     )
     for page, outcome in zip(pages, outcomes, strict=True):
         assert outcome.items == page
