@@ -129,9 +129,7 @@ def fresh_copy(value: Mapping[str, Any]) -> dict[str, Any]:
 def _fresh(value: Any) -> Any:
     if type(value) is dict:
         return fresh_copy(value)
-    if type(value) is list:
-        return [_fresh(item) for item in value]
-    return value
+    return [_fresh(item) if type(item) is dict or type(item) is list else item for item in value]
 
 
 def _set_only(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -110,6 +110,8 @@ def checked_items(returned: Any, item_class: type[Found]) -> list[Found]:
         InvalidResultError: It is something other than a list of the framework's own items.
     """
     if isinstance(returned, list | tuple):
+        if set(map(type, returned)) <= {item_class}:
+            return list(returned)
         if all(isinstance(item, item_class) for item in returned):
             return list(returned)
         stranger = next(item for item in returned if not isinstance(item, item_class))

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
+from langchain_core.vectorstores import VectorStoreRetriever
 
 from langchain_recall_signal.stores import Hits, find_adapter
 from langchain_recall_signal.stores.base import SCORED_SEARCH
@@ -49,6 +50,8 @@ class Reader:
         is_known = self.adapter is not None or self.kind is not None
         self.taps = is_known and is_tappable(retriever)
         """Whether the scores of the search are seen."""
+        self.takes_k = {way: expects_k(retriever, way) for way in ("invoke", "ainvoke")}
+        self._tapped: tuple[dict[str, Any], Runnable[Any, Any]] | None = None
         self.search, self.score_key = SCORED_SEARCH, None
         if self.taps and self.adapter is not None:
             self.search = self.adapter.scored_search(self.store)
@@ -57,6 +60,18 @@ class Reader:
     def fits(self, retriever: Runnable[Any, Any]) -> bool:
         """Whether the retriever still searches the store that this was made for."""
         return self.store is getattr(innermost(retriever), "vectorstore", self.store)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_tapped": None}  # the class of a view has no name to be found by
+
+    def tapped(self, retriever: Runnable[Any, Any]) -> Runnable[Any, Any]:
+        """The retriever on a view of its store, made anew when its settings have changed."""
+        if not isinstance(retriever, VectorStoreRetriever):
+            return tapped(retriever)
+        made = self._tapped
+        if made is None or made[0] != vars(retriever):
+            made = self._tapped = dict(vars(retriever)), tapped(retriever)
+        return made[1]
 
     @property
     def why_not(self) -> str:
@@ -86,12 +101,19 @@ class Reader:
         return StoreAccess(vectors, encoder, hits.query_vector, self.memory)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Retrieve:
-    """Invoke this retriever. Answered with what it returns."""
+    """Invoke this retriever. Answered with what it returns.
+
+    Attributes:
+        retriever: Whom to invoke.
+        kwargs: With what.
+        recorder: Who listens to the store meanwhile.
+    """
 
     retriever: Runnable[Any, Any]
     kwargs: dict[str, Any]
+    recorder: Recorder | None = None
 
 
 Steps = Generator[Retrieve | EmbedQuery | ReadVectors, Any, Candidates[Document]]
@@ -124,15 +146,15 @@ class Call:
         self.reader = reader
         self.recorder = Recorder(reader.search, reader.score_key)
         self.k = limit = k
-        self.target = retriever
+        self.retriever = self.target = retriever
         if reader.taps:  # only here is the page cut from a longer list, so its size has to be known
             self.k = page_size(retriever, k)
-            self.target = tapped(retriever, self.recorder)
+            self.target = reader.tapped(retriever)
             limit = max(self.k, pool_size) if self.k else None
-        self.retriever = retriever
-        self.kwargs = self.own_kwargs = kwargs
-        if limit is not None and expects_k(retriever, method):
-            self.kwargs, self.own_kwargs = {**kwargs, "k": limit}, {**kwargs, "k": self.k}
+        self.own_kwargs = self.kwargs = kwargs
+        if limit is not None and reader.takes_k[method]:
+            self.kwargs = {**kwargs, "k": limit}
+            self.own_kwargs = {**kwargs, "k": self.k}
 
     @property
     def is_tied(self) -> bool:
@@ -170,7 +192,9 @@ class Call:
             InvalidResultError: It returned something other than a list of documents.
         """
         try:
-            found = checked_items((yield Retrieve(self.target, self.kwargs)), Document)
+            found = checked_items(
+                (yield Retrieve(self.target, self.kwargs, self.recorder)), Document
+            )
         except Exception as error:
             if self.target is self.retriever:
                 raise
@@ -209,7 +233,7 @@ class Call:
 
 def _positions(
     returned: Sequence[Document], hits: Sequence[Document], k: int | None
-) -> list[int] | None:
+) -> Sequence[int] | None:
     """Where the returned documents stand among the hits, as far as they are on the page.
 
     A score threshold leaves documents out, so the page is what was returned of the first k
@@ -217,7 +241,7 @@ def _positions(
     that was not a hit.
     """
     if len(returned) == len(hits) and all(map(is_, returned, hits)):
-        return list(range(len(hits)))[:k]
+        return range(len(hits) if k is None else min(k, len(hits)))
     found = []
     remaining = enumerate(hits)
     for document in returned:

@@ -26,7 +26,7 @@ from langchain_recall_signal.call import Call, Reader, Retrieve
 from langchain_recall_signal.encoders import aembed, embed, encoder_name
 from langchain_recall_signal.response import RecallResponse
 from langchain_recall_signal.selector import RunnableSelector, aask, ask
-from langchain_recall_signal.tap import innermost, page_size
+from langchain_recall_signal.tap import innermost, listening, page_size
 from recall_signal import (
     Calibration,
     ConfigurationError,
@@ -42,7 +42,6 @@ from recall_signal.flow import (
 )
 from recall_signal.reading import EmbedQuery, ReadVectors
 from recall_signal.reports import fresh_copy
-from recall_signal.selection import Ask
 from recall_signal.settings import WrapperFields, id_in
 
 __all__ = ["EVENT_NAME", "RecallRetriever"]
@@ -61,6 +60,8 @@ class _Parts:
     settings: FlowSettings[Document]
     selector: Any  # a RunnableSelector, where the flow asks for one
     encoder: str | None
+    trace: LangSmithRetrieverParams  # what tracers are told of the wrapper itself
+    traced: BaseRetriever | None  # and who tells them of the store
 
 
 class RecallRetriever(WrapperFields, BaseRetriever):
@@ -147,7 +148,15 @@ class RecallRetriever(WrapperFields, BaseRetriever):
             embed_limit=self.pool_size,
         )
         selector = None if self.selector is None else RunnableSelector(self.selector)
-        self._parts = _Parts(reader, settings, selector, encoder)
+        inner = innermost(self.retriever)
+        self._parts = _Parts(
+            reader=reader,
+            settings=settings,
+            selector=selector,
+            encoder=encoder,
+            trace=super()._get_ls_params(),
+            traced=inner if isinstance(inner, BaseRetriever) else None,
+        )
 
     @classmethod
     def from_vectorstore(
@@ -266,11 +275,11 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         return RunnableLambda(recall, afunc=arecall, name="recall")
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
-        params = super()._get_ls_params(**kwargs)
-        inner = innermost(self.retriever)
-        if isinstance(inner, BaseRetriever):  # langchain-core has no public name for these
-            params = {**inner._get_ls_params(**kwargs), **params}
-        return params
+        parts = self._parts
+        if parts.traced is None:
+            return parts.trace.copy()
+        # langchain-core has no public name for these
+        return {**parts.traced._get_ls_params(**kwargs), **parts.trace}
 
     def _get_relevant_documents(
         self,
@@ -287,8 +296,12 @@ class RecallRetriever(WrapperFields, BaseRetriever):
 
         def perform(request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
             if isinstance(request, Retrieve):
-                child = patch_config(_config, callbacks=run_manager.get_child())
-                return request.retriever.invoke(query, child, **request.kwargs)
+                child = _child_of(_config, run_manager.get_child())
+                token = listening.set(request.recorder)
+                try:
+                    return request.retriever.invoke(query, child, **request.kwargs)
+                finally:
+                    listening.reset(token)
             if isinstance(request, EmbedQuery):
                 return request.encoder.embed_query(query)
             if isinstance(request, ReadVectors):
@@ -322,8 +335,12 @@ class RecallRetriever(WrapperFields, BaseRetriever):
 
         async def perform(request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
             if isinstance(request, Retrieve):
-                child = patch_config(_config, callbacks=run_manager.get_child())
-                return await request.retriever.ainvoke(query, child, **request.kwargs)
+                child = _child_of(_config, run_manager.get_child())
+                token = listening.set(request.recorder)
+                try:
+                    return await request.retriever.ainvoke(query, child, **request.kwargs)
+                finally:
+                    listening.reset(token)
             if isinstance(request, EmbedQuery):
                 return await request.encoder.aembed_query(query)
             if isinstance(request, ReadVectors):
@@ -374,13 +391,23 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         return documents
 
 
+def _child_of(config: RunnableConfig | None, callbacks: Any) -> RunnableConfig:
+    """The configuration of a run inside ours; what the context holds is merged in there."""
+    if config is None:
+        return {"callbacks": callbacks}
+    return patch_config(config, callbacks=callbacks)
+
+
 def _annotated(document: Document, key: str, entry: dict[str, Any] | None) -> Document:
     """A copy with metadata of its own; a document that cannot be copied goes out as it is."""
     try:
         metadata = fresh_copy(document.metadata)
         if entry is not None:
             metadata[key] = entry
-        return document.model_copy(update={"metadata": metadata})
+        copied = document.__copy__()
+        vars(copied)["metadata"] = metadata  # what model_copy(update=) does, at half its cost
+        copied.model_fields_set.add("metadata")
+        return copied
     except Exception as error:
         log.warning("a document could not be copied: %s", type(error).__name__)
         return document

@@ -2,13 +2,14 @@
 
 A ``VectorStoreRetriever`` drops the scores of its store. Here it runs on a second view of the
 same store: an object that shares the store's attributes and answers ``similarity_search`` with
-``similarity_search_with_score``, keeping the numbers for the one call it was made for. Neither
-the retriever nor the store is touched, and there is exactly one search.
+``similarity_search_with_score``, telling the numbers to the call that runs in this context.
+Neither the retriever nor the store is touched, and there is exactly one search.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, signature
@@ -24,7 +25,15 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from langchain_recall_signal.stores import Hits
 from langchain_recall_signal.stores.base import SCORED_SEARCH
 
-__all__ = ["Recorder", "innermost", "is_tappable", "page_size", "searched_store", "tapped"]
+__all__ = [
+    "Recorder",
+    "innermost",
+    "is_tappable",
+    "listening",
+    "page_size",
+    "searched_store",
+    "tapped",
+]
 
 _OWN_SEARCH = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
 _TAPPED_SEARCHES = ("similarity", "similarity_score_threshold")
@@ -54,9 +63,20 @@ class Recorder:
         return Hits(documents, scores, self.query_vector)
 
 
+listening: ContextVar[Recorder | None] = ContextVar("recall_signal_recorder", default=None)
+"""Whom a view tells what it saw: the call that runs in this context."""
+
+
+def _listener() -> Recorder:
+    """The running call's recorder; one that nobody reads where a store left the context."""
+    return listening.get() or Recorder()
+
+
 def innermost(retriever: Runnable[Any, Any]) -> Runnable[Any, Any]:
     """The runnable under ``.bind``, ``.with_config`` and ``.with_retry``."""
-    while isinstance(retriever, RunnableBindingBase):
+    while type(retriever) is not VectorStoreRetriever and isinstance(
+        retriever, RunnableBindingBase
+    ):
         retriever = retriever.bound
     return retriever
 
@@ -87,23 +107,23 @@ def page_size(retriever: Runnable[Any, Any], k: int | None) -> int | None:
     """
     if k is not None:
         return k
-    while isinstance(retriever, RunnableBindingBase):
+    while not isinstance(retriever, VectorStoreRetriever):
+        if not isinstance(retriever, RunnableBindingBase):
+            return None
         if "k" in retriever.kwargs:
             return _whole(retriever.kwargs["k"])
         retriever = retriever.bound
-    if not isinstance(retriever, VectorStoreRetriever):
-        return None
     if "k" in retriever.search_kwargs:
         return _whole(retriever.search_kwargs["k"])
     return _default_k(type(retriever.vectorstore))
 
 
-def tapped(retriever: Runnable[Any, Any], recorder: Recorder) -> Runnable[Any, Any]:
+def tapped(retriever: Runnable[Any, Any]) -> Runnable[Any, Any]:
     """The same retriever, settings and bindings included, on a view of its store."""
     if isinstance(retriever, RunnableBindingBase):
-        return retriever.model_copy(update={"bound": tapped(retriever.bound, recorder)})
+        return retriever.model_copy(update={"bound": tapped(retriever.bound)})
     assert isinstance(retriever, VectorStoreRetriever)  # noqa: S101  (see is_tappable)
-    return retriever.model_copy(update={"vectorstore": _view(retriever.vectorstore, recorder)})
+    return retriever.model_copy(update={"vectorstore": _view(retriever.vectorstore)})
 
 
 def expects_k(retriever: Runnable[Any, Any], method: Literal["invoke", "ainvoke"]) -> bool:
@@ -128,10 +148,9 @@ def _takes_k(retriever_class: type[BaseRetriever], method: Literal["invoke", "ai
     return True
 
 
-def _view(store: VectorStore, recorder: Recorder) -> VectorStore:
+def _view(store: VectorStore) -> VectorStore:
     view: Any = object.__new__(_view_class(type(store)))
     view.__dict__ = store.__dict__
-    view._recall_recorder = recorder
     return view  # type: ignore[no-any-return]
 
 
@@ -140,7 +159,7 @@ def _view_class(store_class: type[VectorStore]) -> type[VectorStore]:
     """A subclass under the same name, so that traces go on naming the store's class."""
 
     def similarity_search(self: Any, query: str, *args: Any, **kwargs: Any) -> list[Document]:
-        recorder = self._recall_recorder
+        recorder = _listener()
         try:
             hits = getattr(self, recorder.search)(query, *args, **kwargs)
         except NotImplementedError:
@@ -152,7 +171,7 @@ def _view_class(store_class: type[VectorStore]) -> type[VectorStore]:
     async def asimilarity_search(
         self: Any, query: str, *args: Any, **kwargs: Any
     ) -> list[Document]:
-        recorder = self._recall_recorder
+        recorder = _listener()
         try:
             hits = await getattr(self, "a" + recorder.search)(query, *args, **kwargs)
         except NotImplementedError:
@@ -163,16 +182,16 @@ def _view_class(store_class: type[VectorStore]) -> type[VectorStore]:
 
     def similarity_search_with_score(self: Any, *args: Any, **kwargs: Any) -> Any:
         hits = store_class.similarity_search_with_score(self, *args, **kwargs)
-        self._recall_recorder.hits = hits
+        _listener().hits = hits
         return hits
 
     async def asimilarity_search_with_score(self: Any, *args: Any, **kwargs: Any) -> Any:
         hits = await store_class.asimilarity_search_with_score(self, *args, **kwargs)
-        self._recall_recorder.hits = hits
+        _listener().hits = hits
         return hits
 
     namespace: dict[str, Any] = {
-        "__slots__": ("_recall_recorder",),
+        "__slots__": (),
         "__module__": store_class.__module__,
         "__qualname__": store_class.__qualname__,
         "__del__": _leave_open,
@@ -209,7 +228,7 @@ def _seeing_the_vector(search: Any) -> Any:
     """A search by vector (sync or async) that keeps the vector it was called with."""
 
     def search_by_vector(self: Any, embedding: Any, *args: Any, **kwargs: Any) -> Any:
-        self._recall_recorder.query_vector = embedding
+        _listener().query_vector = embedding
         return search(self, embedding, *args, **kwargs)
 
     return search_by_vector

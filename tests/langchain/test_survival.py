@@ -125,7 +125,7 @@ def test_one_odd_norm_in_thousands_makes_no_wrong_cosine() -> None:
 class Uncopyable(Document):
     """A document that refuses to be copied."""
 
-    def model_copy(self, **_: Any) -> Any:
+    def __copy__(self) -> Any:
         raise TypeError("no copies")
 
 

@@ -2,7 +2,9 @@
 
 import gc
 import logging
+import pickle
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from langchain_fakes import (
 
 from langchain_recall_signal import RecallRetriever, StoreAdapter, register_adapter
 from langchain_recall_signal.stores import Hits, Reading, find_adapter, registry
-from langchain_recall_signal.tap import Recorder, is_tappable, tapped
+from langchain_recall_signal.tap import Recorder, is_tappable, listening, tapped
 from recall_signal import ConfigurationError, ScoreKind
 
 BOTH = pytest.mark.parametrize("way", ["recall", "arecall"])
@@ -200,7 +202,7 @@ class TestView:
     """The second view of a store that a search runs on."""
 
     def view(self, store: VectorStore) -> Any:
-        retriever: Any = tapped(store.as_retriever(), Recorder())
+        retriever: Any = tapped(store.as_retriever())
         return retriever.vectorstore
 
     def test_looks_like_the_store(self) -> None:
@@ -381,7 +383,9 @@ class TestKnownStores:
     def test_the_vector_that_was_searched_with_is_seen(self) -> None:
         store = faiss_store(encoder_for(np.eye(DIMENSION)[:2], np.ones(DIMENSION)), 2)
         recorder = Recorder()
-        tapped(store.as_retriever(), recorder).invoke(QUERY)
+        token = listening.set(recorder)
+        tapped(store.as_retriever()).invoke(QUERY)
+        listening.reset(token)
         hits = recorder.as_hits()
         assert hits is not None
         assert hits.query_vector == [1.0] * DIMENSION
@@ -392,3 +396,39 @@ class Doubling(StoreAdapter):
 
     def score_kind(self, store: Any) -> ScoreKind:
         return ScoreKind.HALF_COSINE
+
+
+class TestTheViewIsMadeOnce:
+    """Settings that change under a wrapper, and wrappers that are copied or pickled."""
+
+    def test_a_setting_changed_between_two_calls_is_seen(self) -> None:
+        bare = simple_store(count=6).as_retriever(search_kwargs={"k": 2})
+        wrapped = RecallRetriever(retriever=bare)
+        assert len(wrapped.invoke(QUERY)) == 2
+        bare.search_kwargs["k"] = 3
+        assert len(wrapped.invoke(QUERY)) == 3
+        bare.search_kwargs = {"k": 4}
+        assert len(wrapped.invoke(QUERY)) == 4
+
+    def test_a_used_wrapper_can_be_pickled_and_copied(self) -> None:
+        wrapped = RecallRetriever.from_vectorstore(simple_store(count=3), k=2)
+        expected = plain(wrapped.invoke(QUERY))
+        for other in (pickle.loads(pickle.dumps(wrapped)), wrapped.model_copy(deep=True)):
+            assert plain(other.invoke(QUERY)) == expected
+            assert other.recall(QUERY).cosine_source == "store"
+
+    def test_a_store_that_leaves_the_context_is_searched_all_the_same(self) -> None:
+        class Elsewhere(InMemoryVectorStore):
+            """Searches in a thread that knows nothing of the caller's context."""
+
+            def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
+                with ThreadPoolExecutor(1) as pool:
+                    vector = pool.submit(self.embedding.embed_query, args[0]).result()
+                    by_vector = self.similarity_search_with_score_by_vector
+                    return pool.submit(by_vector, vector, **kwargs).result()
+
+        store = Elsewhere(Encoder())
+        store.add_documents(documents(3))
+        response = RecallRetriever.from_vectorstore(store, k=2, score_kind="cosine").recall(QUERY)
+        assert len(response.documents) == 2
+        assert response.cosine_source == "declared"

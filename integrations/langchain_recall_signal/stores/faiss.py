@@ -44,7 +44,7 @@ class _Facts:
 
     index: Any
     ids: Any
-    size: int
+    known: int
     kind: ScoreKind
     norm: float = 0.0
     spread: float = 0.0
@@ -53,8 +53,8 @@ class _Facts:
 
     def still_hold(self, store: Any) -> bool:
         """Whether the store is still as it was; deleting gives it another dict of ids."""
-        same = self.index is store.index and self.ids is store.index_to_docstore_id
-        return same and self.size == store.index.ntotal
+        ids = store.index_to_docstore_id
+        return self.ids is ids and self.known == len(ids) and self.index is store.index
 
     def hold_for(self, query_norm: float) -> bool:
         """Whether the stored norms are known and equal enough for a query of this norm."""
@@ -115,19 +115,20 @@ def _query_norm(store: Any, vector: Sequence[float] | None) -> float:
 
 def _read_facts(store: Any, kind: ScoreKind) -> _Facts:
     index = store.index
-    facts = _Facts(index, store.index_to_docstore_id, int(index.ntotal), kind)
-    if not facts.size or not kind.convertible:
+    ids, size = store.index_to_docstore_id, int(index.ntotal)
+    facts = _Facts(index, ids, len(ids), kind)
+    if not size or not kind.convertible:
         return facts
     try:
         # One first: where an index gives nothing back, asking for a range ends the process,
         # since FAISS throws inside of OpenMP.
         index.reconstruct(0)
         facts.readable = True
-        blocks = [(at, min(_BLOCK, facts.size - at)) for at in range(0, facts.size, _BLOCK)]
+        blocks = [(at, min(_BLOCK, size - at)) for at in range(0, size, _BLOCK)]
     except Exception:
         if not hasattr(index, "invlists"):
             return facts
-        blocks = [(0, min(facts.size, _MOST_IN_LISTS))]
+        blocks = [(0, min(size, _MOST_IN_LISTS))]
     norms = np.concatenate(
         [np.linalg.norm(index.reconstruct_n(at, count), axis=1) for at, count in blocks]
     )
