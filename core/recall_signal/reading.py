@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from math import hypot
 from typing import Any
 
+from recall_signal.confidence import REASONS
 from recall_signal.embedding import VectorMismatch
 from recall_signal.stores import Reading, read_vectors
 
-__all__ = ["EmbedQuery", "NormMemory", "ReadVectors", "Reads", "StoreAccess", "completed"]
+__all__ = ["EmbedQuery", "ReadVectors", "Reads", "StoreAccess", "StoreMemory", "completed"]
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +25,8 @@ _UNIT = 2e-5
 
 _FINAL = frozenset({"score_out_of_range", "score_inverted"})
 """Reasons that show a wrong setting. Other cosines would hide it."""
+
+_FAILED_CHECKS = _FINAL | {"norm_unknown"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,16 @@ Reads = Generator[EmbedQuery | ReadVectors, Any, Reading]
 
 
 @dataclass(slots=True)
-class NormMemory:
-    """Whether the vectors of one store have length 1, looked at once; None until then."""
+class StoreMemory:
+    """What one wrapper has found out about its store.
+
+    Attributes:
+        unit: Whether the stored vectors have length 1; None until that was looked at.
+        told: Failed checks that were logged: each is, once.
+    """
 
     unit: bool | None = None
+    told: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -59,12 +68,14 @@ class StoreAccess:
         encoder: What embedded the query; None where it is not known.
         query_vector: The query's vector, where the search let it be seen.
         memory: What the wrapper knows of the store.
+        store: The store's class, for the log.
     """
 
     vectors: Callable[[], Sequence[Any | None] | None] | None
     encoder: Any = None
     query_vector: Any = None
-    memory: NormMemory = field(default_factory=NormMemory)
+    memory: StoreMemory = field(default_factory=StoreMemory)
+    store: str = "the retriever"
     _read: Sequence[Any | None] | None = None
 
     def read(self) -> Generator[EmbedQuery | ReadVectors, Any, Sequence[Any | None]]:
@@ -89,12 +100,25 @@ def completed(reading: Reading, access: StoreAccess) -> Reads:
     store's vectors have length 1. That is looked at once for a wrapper, on the vectors of the
     first hits and of the first query, whichever can be had.
     """
+    if reading.for_unit_vectors:
+        try:
+            unit = yield from _has_unit_vectors(access)
+        except Exception as error:
+            log.warning("looking at the length of vectors failed: %s", type(error).__name__)
+            unit = False
+        if not unit:
+            reading = Reading(None, reason="norm_unknown")
+    if reading.cosines is None and reading.scores is None and reading.reason not in _FINAL:
+        reading = yield from _from_vectors(reading, access)
+    if reading.reason in _FAILED_CHECKS and reading.reason not in access.memory.told:
+        access.memory.told.add(reading.reason)
+        log.warning("%s: %s; the level is unknown", access.store, REASONS[reading.reason])
+    return reading
+
+
+def _from_vectors(reading: Reading, access: StoreAccess) -> Reads:
     failed = "adapter_failed"
     try:
-        if reading.for_unit_vectors and not (yield from _has_unit_vectors(access)):
-            reading = Reading(None, reason="norm_unknown")
-        if reading.cosines is not None or reading.scores is not None or reading.reason in _FINAL:
-            return reading
         vectors = yield from access.read()
         failed = "embedding_failed"
         query_vector = None if not len(vectors) else (yield from access.query())

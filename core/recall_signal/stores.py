@@ -13,6 +13,7 @@ from recall_signal.embedding import cosines_of
 from recall_signal.errors import ConfigurationError, InvalidResultError
 from recall_signal.reports import CosineSource
 from recall_signal.scores import ScoreKind, to_cosines
+from recall_signal.thresholds import RANGE_TOLERANCE
 
 __all__ = [
     "AdapterRegistry",
@@ -71,8 +72,11 @@ def read_scores(
     unchecked = kind.needs_unit_norm and source == "store"  # who declares a kind knows the norms
     if cosines is None:
         return Reading(None, reason=reason, for_unit_vectors=unchecked)
-    if ranked and _rises(cosines):
-        return Reading(None, reason="score_inverted")
+    known = [cosine for cosine in cosines if cosine is not None]
+    if known and max(max(known), -min(known)) > RANGE_TOLERANCE:
+        return Reading(None, reason="score_out_of_range", for_unit_vectors=unchecked)
+    if ranked and _rises(known):
+        return Reading(None, reason="score_inverted", for_unit_vectors=unchecked)
     return replace(_reading(cosines, source), for_unit_vectors=unchecked)
 
 
@@ -131,12 +135,11 @@ def _reading(cosines: Sequence[float | None], source: CosineSource) -> Reading:
     return Reading(cosines, source)
 
 
-def _rises(cosines: Sequence[float | None]) -> bool:
+def _rises(cosines: Sequence[float]) -> bool:
     """Whether every hit is better than the one before it, by more than noise in all."""
-    known = [cosine for cosine in cosines if cosine is not None]
-    if len(known) < _A_RANKING or known[-1] - known[0] < _A_RISE:
+    if len(cosines) < _A_RANKING or cosines[-1] - cosines[0] < _A_RISE:
         return False
-    return all(map(lt, known, known[1:]))
+    return all(map(lt, cosines, cosines[1:]))
 
 
 class AdapterRegistry(Generic[Adapter]):

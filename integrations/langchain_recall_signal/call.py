@@ -26,7 +26,7 @@ from langchain_recall_signal.tap import (
 )
 from recall_signal import ConfigurationError, ScoreKind
 from recall_signal.flow import Candidates
-from recall_signal.reading import EmbedQuery, NormMemory, ReadVectors, StoreAccess, completed
+from recall_signal.reading import EmbedQuery, ReadVectors, StoreAccess, StoreMemory, completed
 from recall_signal.stores import Reading, checked, checked_items, read_scores
 
 __all__ = ["Call", "Reader", "Retrieve", "Steps"]
@@ -46,7 +46,7 @@ class Reader:
         self.kind = score_kind
         self.store: Any = searched_store(retriever)
         self.adapter = None if self.store is None else find_adapter(self.store)
-        self.memory = NormMemory()
+        self.memory = StoreMemory()
         is_known = self.adapter is not None or self.kind is not None
         self.taps = is_known and is_tappable(retriever)
         """Whether the scores of the search are seen."""
@@ -98,7 +98,8 @@ class Reader:
         if self.adapter is not None and hits.documents:
             vectors = partial(self.adapter.vectors, self.store, hits.documents)
         encoder = getattr(self.store, "embeddings", None)
-        return StoreAccess(vectors, encoder, hits.query_vector, self.memory)
+        name = "the retriever" if self.store is None else type(self.store).__name__
+        return StoreAccess(vectors, encoder, hits.query_vector, self.memory, name)
 
 
 @dataclass(slots=True)

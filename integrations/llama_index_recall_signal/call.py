@@ -22,10 +22,10 @@ from recall_signal import ScoreKind
 from recall_signal.flow import Candidates
 from recall_signal.reading import (
     EmbedQuery,
-    NormMemory,
     Reads,
     ReadVectors,
     StoreAccess,
+    StoreMemory,
     completed,
 )
 from recall_signal.scores import parse_score_kind
@@ -72,7 +72,7 @@ class Reader:
     store: Any = None
     adapter: StoreAdapter | None = None
     mode: str = DEFAULT_MODE
-    memory: NormMemory = field(default_factory=NormMemory)
+    memory: StoreMemory = field(default_factory=StoreMemory)
 
     @property
     def can_widen(self) -> bool:
@@ -127,7 +127,8 @@ class Reader:
         if not reading.for_unit_vectors and (reading.cosines or reading.scores):
             return reading
         vectors = partial((self.adapter or StoreAdapter()).vectors, self.store, hits)
-        access = StoreAccess(vectors, self.encoder, self.bundle.embedding, self.memory)
+        name = "the retriever" if self.store is None else type(self.store).__name__
+        access = StoreAccess(vectors, self.encoder, self.bundle.embedding, self.memory, name)
         return (yield from completed(reading, access))
 
     def _read_scores(self, hits: Hits) -> Reading:
@@ -157,7 +158,7 @@ class Call:
         bundle: QueryBundle,
         fields: WrapperFields,
         embed_model: BaseEmbedding | None,
-        memory: NormMemory,
+        memory: StoreMemory,
     ) -> None:
         self.hits: list[NodeWithScore] | None = None
         self.size, self.target, self.own = fields.k, retriever, retriever
