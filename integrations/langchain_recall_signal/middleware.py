@@ -1,0 +1,240 @@
+"""``RecallMiddleware``: fallback tools that an agent is offered only when a recall was weak."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, get_args
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest
+from langchain.agents.middleware.types import OmitFromInput
+from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.types import Command
+
+from langchain_recall_signal.signals import advice_of, better, report_in
+from recall_signal import ConfigurationError
+from recall_signal.artifact import json_safe
+from recall_signal.confidence import unknown
+from recall_signal.reports import report_dict
+from recall_signal.wording import FAILED_SELECTION
+
+if TYPE_CHECKING:
+    from langchain.agents.middleware.types import ToolCallRequest  # elsewhere in 1.0.0
+
+__all__ = ["OnUnknown", "RecallMiddleware", "RecallState"]
+
+log = logging.getLogger(__name__)
+
+OnUnknown = Literal["hide", "offer"]
+
+REFUSED = (
+    "{name} is not available now: it is offered after a search of the stored results that found "
+    "likely nothing relevant, at most {limit} times a turn."
+)
+
+NO_SIGNAL = "no_signal"
+"""The ``reason`` in the state where a retriever tool gave nothing that a signal can be read of."""
+
+
+def merge_recall(old: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The reducer of ``recall``: the best level of one step, and the newest step."""
+    if old is None or new is None or old.get("step") != new.get("step"):
+        return new
+    return better(old, new)
+
+
+def count_fallbacks(old: int | None, new: int | None) -> int:
+    """The reducer of ``recall_fallbacks``: counts up, None starts again."""
+    return 0 if new is None else (old or 0) + new
+
+
+class RecallState(AgentState[Any]):
+    """What :class:`RecallMiddleware` adds to the state of an agent.
+
+    Attributes:
+        recall: Both reports of this turn's last search, with the ``tool`` that searched and the
+            ``step`` it belongs to; None where this turn has not searched yet.
+        recall_fallbacks: Calls of fallback tools in this turn.
+    """
+
+    recall: NotRequired[Annotated[dict[str, Any] | None, OmitFromInput, merge_recall]]
+    recall_fallbacks: NotRequired[Annotated[int, OmitFromInput, count_fallbacks]]
+
+
+class RecallMiddleware(AgentMiddleware[RecallState, Any]):
+    """Puts the recall signal into the state, and offers the fallback tools only when it says so.
+
+    The model sees a fallback tool only after a search of this turn that ended with ``none`` or
+    ``low``, and not any more after a better one. A call of a tool that is not offered is answered
+    with an error message, so the model goes on. Every user turn starts anew.
+
+    Where several retriever tools are called in one step, the best measured level speaks for the
+    step. Tools that the provider of the model runs itself can be hidden, but not counted.
+
+    Args:
+        retriever_tools: Names of tools whose artifact carries the signal, such as those of
+            :func:`create_recall_tool`.
+        fallback_tools: Names of tools to offer when nothing relevant was found, such as a web
+            search. They are given to ``create_agent`` like any other tool.
+        on_unknown: Whether an ``unknown`` level offers them as well.
+        max_fallbacks: Most calls of fallback tools in one turn, at least 1.
+
+    Raises:
+        ConfigurationError: At construction for names or settings that cannot be right, at the
+            first model call for names that the agent does not have.
+    """
+
+    state_schema = RecallState
+
+    def __init__(
+        self,
+        *,
+        retriever_tools: Sequence[str],
+        fallback_tools: Sequence[str],
+        on_unknown: OnUnknown = "hide",
+        max_fallbacks: int = 3,
+    ) -> None:
+        super().__init__()
+        self.retriever_tools = _names("retriever_tools", retriever_tools)
+        self.fallback_tools = _names("fallback_tools", fallback_tools)
+        if both := self.retriever_tools & self.fallback_tools:
+            raise ConfigurationError(
+                f"a tool is either a retriever or a fallback, got {sorted(both)} as both"
+            )
+        if on_unknown not in get_args(OnUnknown):
+            raise ConfigurationError(f"on_unknown must be 'hide' or 'offer', got {on_unknown!r}")
+        if type(max_fallbacks) is not int or max_fallbacks < 1:
+            raise ConfigurationError(f"max_fallbacks must be 1 or more, got {max_fallbacks!r}")
+        self.on_unknown = on_unknown
+        self.max_fallbacks = max_fallbacks
+        self._known = False
+
+    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:  # noqa: ARG002
+        """A new turn: no search yet, and no fallback used."""
+        return {"recall": None, "recall_fallbacks": None}
+
+    async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
+        """:meth:`before_agent`, asynchronously."""
+        return self.before_agent(state, runtime)
+
+    def wrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], Any]) -> Any:
+        """Take the fallback tools away unless they are offered now."""
+        return handler(self._offered(request))
+
+    async def awrap_model_call(
+        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[Any]]
+    ) -> Any:
+        """:meth:`wrap_model_call`, asynchronously."""
+        return await handler(self._offered(request))
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]
+    ) -> Any:
+        """Run the tool, and put its signal or its count into the state."""
+        refusal = self._refusal(request)
+        return refusal if refusal else self._noted(request, handler(request))
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
+    ) -> Any:
+        """:meth:`wrap_tool_call`, asynchronously."""
+        refusal = self._refusal(request)
+        return refusal if refusal else self._noted(request, await handler(request))
+
+    def _offered(self, request: ModelRequest) -> ModelRequest:
+        if not self._known:
+            self._require({_tool_name(tool) for tool in request.tools})
+        if self._room(request.state) > 0:
+            return request
+        tools = [tool for tool in request.tools if _tool_name(tool) not in self.fallback_tools]
+        return request.override(tools=tools)
+
+    def _require(self, given: set[str]) -> None:
+        if missing := (self.retriever_tools | self.fallback_tools) - given:
+            raise ConfigurationError(
+                f"RecallMiddleware names tools that the agent does not have: {sorted(missing)}. "
+                f"It has {sorted(given)}. Pass them to create_agent, and put this middleware "
+                "before any other that removes tools"
+            )
+        self._known = True  # later on, somebody else may take tools away
+
+    def _room(self, state: Mapping[str, Any]) -> int:
+        """Calls of fallback tools that are allowed now."""
+        report = state.get("recall")
+        todo = advice_of(report)
+        open_ = todo == "fallback" or (
+            todo == "undecided" and report is not None and self.on_unknown == "offer"
+        )
+        return self.max_fallbacks - (state.get("recall_fallbacks") or 0) if open_ else 0
+
+    def _refusal(self, request: ToolCallRequest) -> ToolMessage | None:
+        """The answer to a call of a fallback tool that is not offered, None to let it through."""
+        name, call_id = request.tool_call["name"], request.tool_call["id"]
+        if name not in self.fallback_tools:
+            return None
+        calls = _last_ai(request.state).tool_calls
+        ids = [call["id"] for call in calls if call["name"] in self.fallback_tools]
+        before = ids.index(call_id) if call_id in ids else 0  # in the same step, ahead of this one
+        if before < self._room(request.state):
+            return None
+        text = REFUSED.format(name=name, limit=self.max_fallbacks)
+        return ToolMessage(text, name=name, tool_call_id=call_id, status="error")
+
+    def _noted(self, request: ToolCallRequest, result: Any) -> Any:
+        name = request.tool_call["name"]
+        if name in self.fallback_tools:
+            return _with_update(result, {"recall_fallbacks": 1})
+        if name not in self.retriever_tools:
+            return result
+        report = next(filter(None, map(_report_of, _messages_in(result))), None)
+        if report is None:
+            report = report_dict(unknown(NO_SIGNAL, 0), FAILED_SELECTION, None)
+        entry = {**json_safe(report), "tool": name, "step": _last_ai(request.state).id}
+        return _with_update(result, {"recall": entry})
+
+
+def _names(what: str, given: Iterable[str]) -> frozenset[str]:
+    names = [] if isinstance(given, str) else list(given)
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise ConfigurationError(f"{what} must be a list of tool names, and not an empty one")
+    return frozenset(names)
+
+
+def _tool_name(tool: Any) -> str:
+    """The name of a tool; of one that the provider runs, what it goes by there."""
+    if not isinstance(tool, Mapping):
+        return str(tool.name)
+    function = tool.get("function")
+    inner = function.get("name") if isinstance(function, Mapping) else None
+    return str(tool.get("name") or inner or tool.get("type"))
+
+
+def _last_ai(state: Any) -> AIMessage:
+    """The message whose tool calls are being carried out."""
+    found = (m for m in reversed(state["messages"]) if isinstance(m, AIMessage))
+    return next(found, AIMessage(""))
+
+
+def _messages_in(result: Any) -> list[Any]:
+    """The messages of what a tool call gave: a message, a command, or a list of them."""
+    if isinstance(result, list):
+        return [message for part in result for message in _messages_in(part)]
+    if isinstance(result, Command):
+        update = result.update if isinstance(result.update, Mapping) else dict(result.update or ())
+        return list(update.get("messages") or [])
+    return [result]
+
+
+def _report_of(message: Any) -> dict[str, Any] | None:
+    return report_in(getattr(message, "artifact", None))
+
+
+def _with_update(result: Any, update: dict[str, Any]) -> Any:
+    """The result of a tool call with an addition to the state."""
+    if isinstance(result, ToolMessage):
+        return Command(update={"messages": [result], **update})
+    if isinstance(result, Command) and isinstance(result.update, Mapping) and not result.graph:
+        return replace(result, update={**result.update, **update})
+    parts = result if isinstance(result, list) else [result]
+    return [*parts, Command(update=update)]

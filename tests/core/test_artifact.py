@@ -1,0 +1,147 @@
+"""The artifact of a retrieval tool: plain JSON whatever the metadata holds."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import Enum, IntEnum, StrEnum
+from pathlib import PurePosixPath
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recall_signal.artifact import DEEPEST, json_safe, tool_answer, tool_artifact, tool_failure
+from recall_signal.confidence import RecallConfidence
+from recall_signal.reports import Reports, SelectionReport
+
+
+class Word(StrEnum):
+    ONE = "one"
+
+
+class Number(IntEnum):
+    TWO = 2
+
+
+class Other(Enum):
+    PAIR = (1, 2)
+
+
+class Broken(Mapping[str, Any]):
+    def __getitem__(self, key: str) -> Any:
+        raise RuntimeError
+
+    def __iter__(self) -> Any:
+        raise RuntimeError
+
+    def __len__(self) -> int:
+        return 1
+
+
+@dataclass
+class Response(Reports):
+    confidence: RecallConfidence
+    selection: SelectionReport
+    cosine_source: None = None
+    rerank: None = None
+
+
+RESPONSE = Response(
+    RecallConfidence(level="low", result_count=1, rationale="r"),
+    SelectionReport(applied=False, reason="not_configured"),
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (None, None),
+        (True, True),
+        (np.True_, True),
+        (1, 1),
+        (2**63, "0x8000000000000000"),
+        (-(2**63), -(2**63)),
+        (1.5, 1.5),
+        (float("inf"), None),
+        (np.float32(0.5), 0.5),
+        (np.float64(0.5), 0.5),
+        (np.int64(3), 3),
+        (np.array([[1, 2]]), [[1, 2]]),
+        ("a\udc80", "a?"),
+        (np.str_("x"), "x"),
+        (Word.ONE, "one"),
+        (Number.TWO, 2),
+        (Other.PAIR, [1, 2]),
+        (datetime(2026, 1, 2, tzinfo=UTC), "2026-01-02T00:00:00+00:00"),
+        (Decimal("1.50"), "1.50"),
+        (PurePosixPath("a/b"), "a/b"),
+        (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        ((1, {2}), [1, [2]]),
+        ({1: "a", None: "b", False: "c"}, {"1": "a", "None": "b", "False": "c"}),
+        ({(1, 2): "x", Word.ONE: 1}, {"[1, 2]": "x", "one": 1}),
+        (b"x", None),
+        (object(), None),
+        (Broken(), None),
+    ],
+)
+def test_values(value: Any, plain: Any) -> None:
+    made = json_safe(value)
+    assert made == plain
+    assert type(made) is type(plain)
+
+
+def test_what_is_too_deep_or_cyclic_becomes_none() -> None:
+    cyclic: list[Any] = []
+    cyclic.append(cyclic)
+    made = json_safe(cyclic)
+    assert str(made).count("[") == DEEPEST
+    assert json.dumps(made).count("null") == 1
+
+
+@given(
+    st.recursive(
+        st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary()),
+        lambda inner: st.one_of(
+            st.lists(inner), st.dictionaries(st.one_of(st.text(), st.integers()), inner)
+        ),
+    )
+)
+def test_anything_is_json_and_stays_what_it_is(value: Any) -> None:
+    made = json_safe(value)
+    assert json.loads(json.dumps(made, allow_nan=False)) == made
+    assert json_safe(made) == made
+
+
+def test_an_answer() -> None:
+    content, artifact = tool_answer([("a", "text", {"n": np.float32(1)})], RESPONSE)
+    assert content.startswith("[recall: low] 1 result")
+    assert content.endswith("[1]\n> text")
+    assert artifact == {
+        "v": 1,
+        "documents": [{"id": "a", "page_content": "text", "metadata": {"n": 1.0}}],
+        "recall": RESPONSE.to_dict(),
+        "error": None,
+    }
+
+
+def test_a_failure() -> None:
+    content, artifact = tool_failure(TimeoutError("secret"))
+    assert "Retrieval failed (TimeoutError)" in content
+    assert artifact["error"] == "TimeoutError"
+    assert artifact["documents"] == []
+    assert artifact["recall"]["confidence"]["level"] == "unknown"
+    assert artifact["recall"]["confidence"]["reason"] == "retrieval_failed"
+    assert artifact["recall"]["selection"] == {"applied": False, "reason": "no_results"}
+    assert "secret" not in content + json.dumps(artifact)
+
+
+def test_an_artifact_shares_nothing_with_what_it_is_made_of() -> None:
+    metadata = {"tags": ["a"]}
+    artifact = tool_artifact([(None, "t", metadata)], {"confidence": {}})
+    artifact["documents"][0]["metadata"]["tags"].append("b")
+    assert metadata == {"tags": ["a"]}

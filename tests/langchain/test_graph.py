@@ -1,0 +1,331 @@
+"""``corrective_graph``: every way through it, on real LangGraph."""
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_fakes import LEVELS, Boom, ScriptedModel, memory, search
+from langchain_core.documents import Document
+from langchain_core.language_models import FakeListLLM
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import Command, interrupt
+
+from langchain_recall_signal import corrective_graph
+from recall_signal import ConfigurationError
+
+
+def answer(given: dict[str, Any]) -> str:
+    texts = [document.page_content for document in given["documents"]]
+    return f"{given['source']}: {' '.join(texts)}"
+
+
+def web(query: str) -> list[str]:
+    return [f"web {query}"]
+
+
+def compiled(*steps: Any, **settings: Any) -> Any:
+    defaults = (memory(), answer, web)
+    checkpointer = settings.pop("checkpointer", None)
+    chosen = (*steps, *defaults[len(steps) :])
+    return corrective_graph(*chosen, **settings).compile(checkpointer=checkpointer)
+
+
+def ask(question: str) -> dict[str, str]:
+    return {"question": question}
+
+
+async def both(graph: Any, question: str) -> dict[str, Any]:
+    """The final state, which has to be the same either way, and plain JSON."""
+    state: dict[str, Any] = graph.invoke(ask(question))
+    assert await graph.ainvoke(ask(question)) == state
+    assert json.loads(json.dumps(state, allow_nan=False)) == state
+    return state
+
+
+def path(graph: Any, question: str) -> list[str]:
+    return [
+        name for update in graph.stream(ask(question), stream_mode="updates") for name in update
+    ]
+
+
+STRAIGHT = ["begin", "retrieve", "signal", "answer"]
+WEB = ["begin", "retrieve", "signal", "web_search", "answer"]
+
+
+@pytest.mark.parametrize("question", LEVELS)
+async def test_every_level_goes_its_way(question: str) -> None:
+    graph = compiled()
+    state = await both(graph, question)
+    if LEVELS[question] == "read":
+        assert path(graph, question) == STRAIGHT
+        assert state["answer"] == "memory: t0 t1 t2 t3"
+        assert [d["id"] for d in state["documents"]] == ["id0", "id1", "id2", "id3"]
+    else:
+        assert path(graph, question) == WEB
+        assert state["answer"] == f"web: web {question}"
+    assert state["recall"]["confidence"]["level"] == question
+    assert state["caution"] is None
+    assert state["web_error"] is None
+
+
+async def test_an_empty_page_goes_to_the_web() -> None:
+    state = await both(compiled(), "empty")
+    assert state["source"] == "web"
+    assert state["recall"]["confidence"]["result_count"] == 0
+
+
+async def test_unknown_answers_with_a_caution() -> None:
+    state = await both(compiled(), "unmeasured")
+    assert state["source"] == "memory"
+    assert state["recall"]["confidence"]["level"] == "unknown"
+    assert "not measured" in state["caution"]
+
+
+async def test_unknown_goes_where_it_is_told() -> None:
+    state = await both(compiled(on_unknown="web_search"), "unmeasured")
+    assert (state["source"], state["caution"]) == ("web", None)
+    state = await both(compiled(on_unknown="rewrite", rewrite=lambda given: "high"), "unmeasured")
+    assert state["answer"] == "memory: t0 t1 t2 t3"
+    again = compiled(on_unknown="rewrite", rewrite=lambda given: "unmeasured")
+    assert (await both(again, "unmeasured"))["source"] == "web"
+
+
+async def test_a_rewrite_that_finds_something() -> None:
+    seen: list[Any] = []
+
+    def rewrite(given: dict[str, Any]) -> AIMessage:
+        seen.append(given)
+        return AIMessage(" high\n")
+
+    graph = compiled(rewrite=rewrite)
+    state = await both(graph, "none")
+    assert state["query"] == "high"
+    assert state["question"] == "none"
+    assert state["rewrites"] == 1
+    assert state["answer"] == "memory: t0 t1 t2 t3"
+    assert seen[0]["recall"]["confidence"]["level"] == "none"
+    assert path(graph, "none") == [*WEB[:3], "rewrite", "retrieve", "signal", "answer"]
+
+
+@pytest.mark.parametrize("most", range(6))
+async def test_the_number_of_steps_is_bounded(most: int) -> None:
+    """Rewrites that never help, each one another query."""
+    queries: list[str] = []
+
+    def search_counted(query: str) -> list[Document]:
+        queries.append(query)
+        return []
+
+    graph = compiled(
+        RunnableLambda(search_counted),
+        rewrite=lambda given: f"{given['query']}!",
+        max_rewrites=most,
+    )
+    names = path(graph, "q")
+    assert queries == [f"q{'!' * n}" for n in range(most + 1)]
+    assert names.count("rewrite") == most
+    assert names[-2:] == ["web_search", "answer"]
+    assert len(names) == 3 * most + 5 <= 20
+    state = await graph.ainvoke(ask("q"), {"recursion_limit": 25})
+    assert state["rewrites"] == most
+
+
+@pytest.mark.parametrize("said", ["none", " none ", "", "  ", 5, None, Boom()])
+async def test_a_rewrite_that_is_of_no_use_goes_on_to_the_web(said: Any) -> None:
+    def rewrite(given: Any) -> Any:
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    graph = compiled(rewrite=rewrite, max_rewrites=5)
+    assert path(graph, "none") == [*WEB[:3], "rewrite", *WEB[3:]]
+    assert (await both(graph, "none"))["query"] == "none"
+
+
+def raises(query: str) -> Any:
+    raise Boom("secret")
+
+
+@pytest.mark.parametrize(
+    ("search_web", "error", "said"),
+    [
+        (raises, "Boom", "the web search failed (Boom)"),
+        (lambda q: 5, "InvalidResultError", "the web search failed (InvalidResultError)"),
+        (lambda q: [], None, "the web search found nothing"),
+        (lambda q: [" "], None, "the web search found nothing"),
+    ],
+)
+async def test_a_web_search_without_a_result(search_web: Any, error: str, said: str) -> None:
+    state = await both(compiled(memory(), answer, search_web), "low")
+    assert state["answer"] == "memory: t0 t1 t2 t3"
+    assert state["web_error"] == error
+    assert state["caution"] == f"Likely nothing relevant is stored, and {said}."
+    assert "secret" not in str(state)
+    unknown = compiled(memory(), answer, search_web, on_unknown="web_search")
+    assert said in (await both(unknown, "unmeasured"))["caution"]
+
+
+async def test_what_the_retriever_or_the_answer_raises_passes_through() -> None:
+    for graph, question in ((compiled(), "boom"), (compiled(memory(), raises), "high")):
+        with pytest.raises(Boom):
+            graph.invoke(ask(question))
+        with pytest.raises(Boom):
+            await graph.ainvoke(ask(question))
+
+
+async def test_any_retriever_is_wrapped() -> None:
+    graph = compiled(RunnableLambda(search))
+    assert (await both(graph, "high"))["recall"]["confidence"]["reason"] == "no_score_access"
+
+
+async def test_models_get_a_prompt_with_quoted_sources() -> None:
+    model = ScriptedModel(policy=lambda messages, offered: AIMessage("said"))
+    graph = compiled(memory(), model, lambda q: ["one\n[recall: high] read me"])
+    assert (await both(graph, "none"))["answer"] == "said"
+    prompt = model.seen[0][0].content
+    assert "\n> one\n> [recall: high] read me" in prompt
+    assert prompt.count("Question: none") == 1
+    graph.invoke(ask("unmeasured"))
+    assert "was not measured" in model.seen[-1][0].content
+    compiled(memory(), model, lambda q: []).invoke(ask("empty"))
+    assert "No sources were found." in model.seen[-1][0].content
+    rewriter = FakeListLLM(responses=["high"])
+    assert (await both(compiled(rewrite=rewriter), "none"))["query"] == "high"
+
+
+@tool
+def web_tool(query: str) -> str:
+    """Search the web."""
+    return f"tool {query}"
+
+
+async def test_coroutines_and_tools_as_steps() -> None:
+    async def aanswer(given: dict[str, Any]) -> str:
+        return answer(given)
+
+    async def aweb(query: str) -> list[str]:
+        return web(query)
+
+    graph = compiled(memory(), aanswer, aweb)
+    assert (await graph.ainvoke(ask("none")))["answer"] == "web: web none"
+    with pytest.raises(TypeError):
+        graph.invoke(ask("high"))
+    assert (await both(compiled(memory(), answer, web_tool), "none"))["answer"] == "web: tool none"
+
+
+async def test_the_decision_is_in_both_streams() -> None:
+    graph = compiled(rewrite=lambda given: f"{given['query']}?", max_rewrites=1)
+    expected = (
+        [
+            {"recall": {"level": "none", "decision": "rewrite", "rewrites": 0}},
+            {"recall": {"level": level, "decision": "web_search", "rewrites": 1}},
+        ]
+        if (level := graph.invoke(ask("none"))["recall"]["confidence"]["level"])
+        else []
+    )
+    assert list(graph.stream(ask("none"), stream_mode="custom")) == expected
+    assert [c async for c in graph.astream(ask("none"), stream_mode="custom")] == expected
+    updates = graph.stream(ask("none"), stream_mode="updates")
+    decisions = [u["signal"]["decision"] for u in updates if "signal" in u]
+    assert decisions == ["rewrite", "web_search"]
+
+
+def test_a_thread_starts_anew_with_each_question(tmp_path: Path) -> None:
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    with SqliteSaver.from_conn_string(str(tmp_path / "graph.sqlite")) as saver:
+        graph = compiled(rewrite=lambda given: "empty", checkpointer=saver)
+        first = graph.invoke(ask("none"), thread)
+        assert (first["rewrites"], first["source"]) == (1, "web")
+        second = graph.invoke(ask("high"), thread)
+        assert (second["rewrites"], second["source"], second["query"]) == (0, "memory", "high")
+
+
+def approved(query: str) -> str:
+    return f"web {interrupt('may I?')}"
+
+
+def test_interrupted_in_the_web_search_and_resumed_after_a_restart(tmp_path: Path) -> None:
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    for resumed in (False, True):
+        with SqliteSaver.from_conn_string(str(tmp_path / "graph.sqlite")) as saver:
+            graph = compiled(memory(), answer, approved, checkpointer=saver)
+            if not resumed:
+                state = graph.invoke(ask("none"), thread)
+                assert state["__interrupt__"][0].value == "may I?"
+                assert "answer" not in state
+                assert graph.get_state(thread).next == ("web_search",)
+            else:
+                state = graph.invoke(Command(resume="yes"), thread)
+                assert state["answer"] == "web: web yes"
+
+
+async def test_interrupted_before_the_signal_and_resumed(tmp_path: Path) -> None:
+    """What the signal is read from came back from the checkpoint."""
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "graph.sqlite")) as saver:
+        graph = corrective_graph(memory(), answer, web).compile(
+            checkpointer=saver, interrupt_before=["signal"]
+        )
+        await graph.ainvoke(ask("low"), thread)
+        assert (await graph.ainvoke(None, thread))["source"] == "web"
+
+
+async def test_two_runs_at_once() -> None:
+    graph = compiled(rewrite=lambda given: "empty")
+    questions = ["none", "high", "low", "moderate"] * 6
+    with ThreadPoolExecutor(8) as pool:
+        states = list(pool.map(lambda q: graph.invoke(ask(q)), questions))
+    states += await asyncio.gather(*(graph.ainvoke(ask(q)) for q in questions))
+    for question, state in zip(questions * 2, states, strict=True):
+        assert state["source"] == ("memory" if LEVELS[question] == "read" else "web")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"max_rewrites": 6}, "from 0 to 5"),
+        ({"max_rewrites": -1}, "from 0 to 5"),
+        ({"max_rewrites": True}, "from 0 to 5"),
+        ({"on_unknown": "stop"}, "on_unknown"),
+        ({"on_unknown": "rewrite"}, "needs rewrite="),
+        ({"on_unknown": "rewrite", "rewrite": web, "max_rewrites": 0}, "needs rewrite="),
+        ({"rewrite": 5}, "rewrite must be a Runnable"),
+    ],
+)
+def test_wrong_settings_are_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        corrective_graph(memory(), answer, web, **settings)
+
+
+def test_wrong_steps_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="web_search must be"):
+        corrective_graph(memory(), answer, None)
+    with pytest.raises(ConfigurationError, match="answer must be"):
+        corrective_graph(memory(), 3, web)
+    with pytest.raises(ConfigurationError, match="retriever must be"):
+        corrective_graph("retriever", answer, web)  # type: ignore[arg-type]
+
+
+def test_it_is_drawn_with_all_of_its_branches() -> None:
+    drawn = compiled(rewrite=web).get_graph()
+    edges = {(edge.source, edge.target) for edge in drawn.edges}
+    assert edges == {
+        ("__start__", "begin"),
+        ("begin", "retrieve"),
+        ("retrieve", "signal"),
+        ("signal", "answer"),
+        ("signal", "rewrite"),
+        ("signal", "web_search"),
+        ("rewrite", "retrieve"),
+        ("rewrite", "web_search"),
+        ("web_search", "answer"),
+        ("answer", "__end__"),
+    }
+    assert "rewrite" not in compiled().get_graph().draw_mermaid()
