@@ -1,0 +1,215 @@
+"""``RecallAgent``: fallback tools that an agent is offered only when a recall was weak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from llama_index.core.agent.workflow import AgentOutput, FunctionAgent, ToolCallResult
+from llama_index.core.llms import ChatMessage
+from llama_index.core.memory import BaseMemory
+from llama_index.core.tools import AsyncBaseTool, ToolMetadata, ToolOutput, ToolSelection
+from llama_index.core.workflow import Context
+
+from recall_signal import ConfigurationError, RecallConfidence, advice
+from recall_signal.artifact import json_safe
+from recall_signal.confidence import LEVELS, unknown
+from recall_signal.reports import report_dict
+from recall_signal.wording import FAILED_SELECTION
+
+__all__ = ["OnUnknown", "RecallAgent"]
+
+OnUnknown = Literal["hide", "offer"]
+
+SIGNAL = "recall"
+USED = "recall_fallbacks"
+NOT_OFFERED = "not_offered"
+
+REFUSED = (
+    "{name} is not available now: it is offered after a search of the stored results that found "
+    "likely nothing relevant, at most {limit} times a turn."
+)
+
+NO_SIGNAL = "no_signal"
+"""The ``reason`` in the store where a retriever tool gave nothing that a signal can be read of."""
+
+
+class RecallAgent(FunctionAgent):
+    """A ``FunctionAgent`` that is offered its fallback tools only when the signal says so.
+
+    The model sees a fallback tool only after a search of this turn that ended with ``none`` or
+    ``low``, and not any more after a better one. A call of a tool that is not offered is answered
+    with an error, so the model goes on; in events it is a call of ``not_offered``. Every user
+    turn starts anew. The context's store has the last search's reports under ``recall``, and the
+    number of fallback calls of this turn under ``recall_fallbacks``.
+
+    Where several retriever tools are called in one step, the best measured level speaks for the
+    step.
+
+    Attributes:
+        retriever_tools: Names of tools that give a signal: those of :func:`create_recall_tool`,
+            a ``QueryEngineTool`` around a :class:`RecallQueryEngine`, a ``RetrieverTool`` around
+            a :class:`RecallRetriever`.
+        fallback_tools: Names of tools to offer when nothing relevant was found, such as a web
+            search.
+        on_unknown: Whether an ``unknown`` level offers them as well.
+        max_fallbacks: Most calls of fallback tools in one turn, at least 1.
+
+    Raises:
+        ConfigurationError: A setting is wrong, or a name is not that of one of ``tools``.
+    """
+
+    retriever_tools: frozenset[str]
+    fallback_tools: frozenset[str]
+    on_unknown: OnUnknown = "hide"
+    max_fallbacks: int = 3
+
+    def __init__(
+        self,
+        *,
+        retriever_tools: Sequence[str],
+        fallback_tools: Sequence[str],
+        on_unknown: OnUnknown = "hide",
+        max_fallbacks: int = 3,
+        **settings: Any,
+    ) -> None:
+        searching = _names("retriever_tools", retriever_tools)
+        falling_back = _names("fallback_tools", fallback_tools)
+        if both := searching & falling_back:
+            raise ConfigurationError(
+                f"a tool is either a retriever or a fallback, got {sorted(both)} as both"
+            )
+        if on_unknown not in get_args(OnUnknown):
+            raise ConfigurationError(f"on_unknown must be 'hide' or 'offer', got {on_unknown!r}")
+        if type(max_fallbacks) is not int or max_fallbacks < 1:
+            raise ConfigurationError(f"max_fallbacks must be 1 or more, got {max_fallbacks!r}")
+        super().__init__(
+            retriever_tools=searching,
+            fallback_tools=falling_back,
+            on_unknown=on_unknown,
+            max_fallbacks=max_fallbacks,
+            **settings,
+        )
+        given: list[Any] = self.tools or []
+        if missing := (searching | falling_back) - {tool.metadata.name for tool in given}:
+            raise ConfigurationError(
+                f"RecallAgent names tools that it does not have: {sorted(missing)}. Pass them "
+                "in tools="
+            )
+        self.tools = [*given, _NotOffered(max_fallbacks)]
+
+    async def take_step(
+        self,
+        ctx: Any,
+        llm_input: list[ChatMessage],
+        tools: Sequence[AsyncBaseTool],
+        memory: BaseMemory,
+    ) -> AgentOutput:
+        """Show the model the tools that are offered now, and let it call these only."""
+        entry = await ctx.store.get(SIGNAL, default=None)
+        used = await ctx.store.get(USED, default=0)
+        begins = not await ctx.store.get("num_iterations", default=0)
+        if begins or (entry is not None and entry["turn"] != await _turn(ctx)):
+            entry, used = None, 0
+        room = self._room(entry, used)
+        hidden = {NOT_OFFERED} if room > 0 else {NOT_OFFERED} | self.fallback_tools
+        offered = [tool for tool in tools if tool.metadata.name not in hidden]
+        output = await super().take_step(ctx, llm_input, offered, memory)
+        output.tool_calls, called = self._allowed(output.tool_calls, room)
+        await ctx.store.set(SIGNAL, entry)
+        await ctx.store.set(USED, used + called)
+        return output
+
+    async def handle_tool_call_results(
+        self, ctx: Context, results: list[ToolCallResult], memory: BaseMemory
+    ) -> None:
+        """Note the best signal of this step."""
+        found = [
+            {**_report(result.tool_output), "tool": result.tool_name}
+            for result in results
+            if result.tool_name in self.retriever_tools
+        ]
+        if found:
+            best = min(found, key=lambda report: LEVELS.index(report["confidence"]["level"]))
+            await ctx.store.set(SIGNAL, {**json_safe(best), "turn": await _turn(ctx)})
+        await super().handle_tool_call_results(ctx, results, memory)
+
+    def _room(self, entry: Mapping[str, Any] | None, used: int) -> int:
+        """Calls of fallback tools that are allowed now."""
+        if entry is None:
+            return 0
+        todo = advice(RecallConfidence(**entry["confidence"]))
+        is_open = todo == "fallback" or (todo == "undecided" and self.on_unknown == "offer")
+        return self.max_fallbacks - used if is_open else 0
+
+    def _allowed(
+        self, calls: Sequence[ToolSelection], room: int
+    ) -> tuple[list[ToolSelection], int]:
+        """The calls with those beyond the room answered by a refusal, and the others' count."""
+        kept, called = [], 0
+        for call in calls:
+            if call.tool_name not in self.fallback_tools:
+                kept.append(call)
+            elif called < room:
+                called += 1
+                kept.append(call)
+            else:
+                refused = {"tool_name": NOT_OFFERED, "tool_kwargs": {"name": call.tool_name}}
+                kept.append(call.model_copy(update=refused))
+        return kept, called
+
+
+class _NotOffered(AsyncBaseTool):
+    """What a call of a tool goes to that is not offered; no model ever sees it."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+
+    @property
+    def metadata(self) -> ToolMetadata:
+        """Its name."""
+        return ToolMetadata(description="", name=NOT_OFFERED)
+
+    def call(self, name: str) -> ToolOutput:
+        """Say so."""
+        text = REFUSED.format(name=name, limit=self._limit)
+        return ToolOutput(
+            tool_name=NOT_OFFERED,
+            content=text,
+            raw_input={"name": name},
+            raw_output=text,
+            is_error=True,
+        )
+
+    async def acall(self, name: str) -> ToolOutput:
+        """Say so."""
+        return self.call(name)
+
+
+async def _turn(ctx: Any) -> str | None:
+    """What the user said in this turn: a later agent of a workflow sees by it that one began."""
+    said: str | None = await ctx.store.get("user_msg_str", default=None)
+    return said
+
+
+def _names(what: str, given: Iterable[str]) -> frozenset[str]:
+    names = [] if isinstance(given, str) else list(given)
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise ConfigurationError(f"{what} must be a list of tool names, and not an empty one")
+    return frozenset(names)
+
+
+def _report(output: ToolOutput) -> dict[str, Any]:
+    """Both reports of what a retriever tool gave."""
+    raw = output.raw_output
+    nodes = raw if isinstance(raw, list) else []
+    for holder in (raw, getattr(raw, "metadata", None), *(_metadata(node) for node in nodes[:1])):
+        report = holder.get(SIGNAL) if isinstance(holder, Mapping) else None
+        confidence = report.get("confidence") if isinstance(report, Mapping) else None
+        if isinstance(confidence, Mapping) and confidence.get("level") in LEVELS:
+            return dict(report)  # type: ignore[arg-type]
+    return report_dict(unknown(NO_SIGNAL, 0), FAILED_SELECTION, None)
+
+
+def _metadata(node: Any) -> Any:
+    return getattr(node, "metadata", None)

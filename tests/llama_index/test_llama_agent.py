@@ -1,0 +1,312 @@
+"""Fallback tools that an agent is offered after a weak recall, and at no other time."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any
+
+import pytest
+from llama_fakes import QUERY, ListRetriever, RecordingLLM, index_with_cosines, scored
+from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent, ToolCallResult
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata, MessageRole
+from llama_index.core.llms.function_calling import FunctionCallingLLM
+from llama_index.core.tools import FunctionTool, QueryEngineTool, RetrieverTool, ToolSelection
+from llama_index.core.workflow import Context
+
+from llama_index_recall_signal import (
+    RecallAgent,
+    RecallQueryEngine,
+    RecallRetriever,
+    create_recall_tool,
+)
+from recall_signal import ConfigurationError
+
+# Every agent of LlamaIndex looks at all of its attributes, pydantic's retired ones included.
+# With newer pydantic its chat memory is left out of a saved context, which it warns of as well.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::workflows.context.state_store.UnserializableKeyWarning"),
+]
+
+STRONG = [0.9, 0.5, 0.45, 0.4]
+WEAK = [0.2, 0.195, 0.19, 0.185]
+
+Call = tuple[str, dict[str, Any]]
+LOOK: Call = ("notes", {"query": QUERY})
+WEB: Call = ("web", {"query": QUERY})
+
+
+class ScriptedLLM(FunctionCallingLLM):
+    """Makes the calls of one turn after the other, then says ``done``."""
+
+    script: list[list[Call]]
+    offered: list[list[str]] = []  # noqa: RUF012  (pydantic copies it)
+    heard: list[str] = []  # noqa: RUF012
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="scripted", is_function_calling_model=True)
+
+    def _prepare_chat_with_tools(
+        self, tools: Sequence[Any], chat_history: Any = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        self.offered.append([tool.metadata.name for tool in tools])
+        return {"messages": chat_history}
+
+    def _next(self, messages: Sequence[ChatMessage]) -> ChatResponse:
+        self.heard.extend(str(m.content) for m in messages if m.role == MessageRole.TOOL)
+        calls = self.script.pop(0) if self.script else []
+        message = ChatMessage("" if calls else "done", role=MessageRole.ASSISTANT)
+        message.additional_kwargs["calls"] = [
+            {"tool_id": f"c{len(self.offered)}-{n}", "tool_name": name, "tool_kwargs": kwargs}
+            for n, (name, kwargs) in enumerate(calls)
+        ]
+        return ChatResponse(message=message)
+
+    def get_tool_calls_from_response(self, response: Any, **kwargs: Any) -> list[ToolSelection]:
+        calls = response.message.additional_kwargs.get("calls", [])
+        return [ToolSelection(**call) for call in calls]
+
+    async def achat(self, messages: Any, **kwargs: Any) -> ChatResponse:
+        await asyncio.sleep(0)
+        return self._next(messages)
+
+    async def astream_chat(self, messages: Any, **kwargs: Any) -> Any:
+        async def once() -> AsyncGenerator[ChatResponse, None]:
+            yield self._next(messages)
+
+        return once()
+
+    def chat(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    stream_chat = complete = stream_complete = chat
+
+    async def acomplete(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    astream_complete = acomplete
+
+
+def notes(cosines: list[float], name: str = "notes") -> Any:
+    retriever = RecallRetriever(index_with_cosines(cosines).as_retriever())
+    return create_recall_tool(retriever, name, "What we know.")
+
+
+def unmeasured(name: str = "notes") -> Any:
+    retriever = RecallRetriever(ListRetriever(scored(None)))
+    return create_recall_tool(retriever, name, "What we know.")
+
+
+def web(answer: Callable[[str], Any] = lambda query: f"web on {query}") -> FunctionTool:
+    return FunctionTool.from_defaults(answer, name="web", description="Search the web.")
+
+
+def agent(script: list[list[Call]], *tools: Any, **settings: Any) -> tuple[RecallAgent, Any]:
+    llm = ScriptedLLM(script=script)
+    named = {"retriever_tools": ["notes"], "fallback_tools": ["web"], **settings}
+    return RecallAgent(llm=llm, tools=list(tools), **named), llm
+
+
+@pytest.fixture(params=[True, False], ids=["streaming", "plain"])
+def streaming(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+async def test_after_a_weak_recall_the_web_is_offered(streaming: bool) -> None:
+    runner, llm = agent([[LOOK], [WEB]], notes(WEAK), web(), streaming=streaming)
+    context: Any = Context(runner)
+    result = await runner.run(QUERY, ctx=context)
+    assert str(result) == "done"
+    assert llm.offered == [["notes"], ["notes", "web"], ["notes", "web"]]
+    assert llm.heard[0].startswith("[recall: none]")
+    assert llm.heard[-1] == f"web on {QUERY}"
+    kept = await context.store.get("recall")
+    assert (kept["confidence"]["level"], kept["tool"]) == ("none", "notes")
+    assert await context.store.get("recall_fallbacks") == 1
+    assert json.loads(json.dumps(context.to_dict()))
+
+
+async def test_after_a_strong_recall_it_is_not(streaming: bool) -> None:
+    runner, llm = agent([[LOOK]], notes(STRONG), web(), streaming=streaming)
+    await runner.run(QUERY)
+    assert llm.offered == [["notes"], ["notes"]]
+
+
+async def test_a_better_search_takes_it_away_again() -> None:
+    again: Call = ("more", {"query": QUERY})
+    runner, llm = agent(
+        [[LOOK], [again]],
+        notes(WEAK),
+        notes(STRONG, "more"),
+        web(),
+        retriever_tools=["notes", "more"],
+    )
+    await runner.run(QUERY)
+    assert ["web" in names for names in llm.offered] == [False, True, False]
+
+
+async def test_in_one_step_the_best_level_speaks() -> None:
+    more: Call = ("more", {"query": QUERY})
+    runner, llm = agent(
+        [[LOOK, more], [more, LOOK]],
+        notes(WEAK),
+        notes(STRONG, "more"),
+        web(),
+        retriever_tools=["notes", "more"],
+    )
+    await runner.run(QUERY)
+    assert ["web" in names for names in llm.offered] == [False, False, False]
+
+
+@pytest.mark.parametrize("on_unknown", ["hide", "offer"])
+async def test_unknown_by_choice(on_unknown: Any) -> None:
+    runner, llm = agent([[LOOK]], unmeasured(), web(), on_unknown=on_unknown)
+    await runner.run(QUERY)
+    assert ["web" in names for names in llm.offered] == [False, on_unknown == "offer"]
+
+
+async def test_a_call_of_what_is_not_offered_is_refused() -> None:
+    asked: list[str] = []
+    runner, llm = agent([[WEB], [LOOK, WEB]], notes(STRONG), web(lambda query: asked.append(query)))
+    handler = runner.run(QUERY)
+    results = [e async for e in handler.stream_events() if isinstance(e, ToolCallResult)]
+    assert str(await handler) == "done"
+    assert asked == []
+    refused = [result for result in results if result.tool_name == "not_offered"]
+    assert len(refused) == 2
+    assert all(result.tool_output.is_error for result in refused)
+    assert llm.heard[0].startswith("web is not available now")
+    assert not any("not_offered" in names for names in llm.offered)
+
+
+async def test_a_search_of_the_same_step_does_not_open_it() -> None:
+    asked: list[str] = []
+    runner, _ = agent([[LOOK, WEB]], notes(WEAK), web(lambda query: asked.append(query)))
+    await runner.run(QUERY)
+    assert asked == []
+
+
+async def test_the_count_is_bounded_also_in_one_step() -> None:
+    asked: list[str] = []
+    script = [[LOOK], [WEB, WEB, WEB], [WEB]]
+    runner, llm = agent(
+        script, notes(WEAK), web(lambda query: asked.append(query)), max_fallbacks=2
+    )
+    context: Any = Context(runner)
+    await runner.run(QUERY, ctx=context)
+    assert len(asked) == 2
+    assert ["web" in names for names in llm.offered] == [False, True, False, False]
+    assert await context.store.get("recall_fallbacks") == 2
+
+
+async def test_a_new_turn_starts_anew() -> None:
+    runner, llm = agent([[LOOK], [WEB], [], [WEB]], notes(WEAK), web())
+    context: Any = Context(runner)
+    await runner.run(QUERY, ctx=context)
+    await runner.run(QUERY, ctx=context)
+    assert ["web" in names for names in llm.offered] == [False, True, True, False, False]
+    assert llm.heard[-1].startswith("web is not available now")
+
+
+async def test_a_saved_context_goes_on_elsewhere() -> None:
+    first, _ = agent([[LOOK], [WEB]], notes(WEAK), web())
+    context: Any = Context(first)
+    await first.run(QUERY, ctx=context)
+    saved = json.dumps(context.to_dict())
+    second, llm = agent([[LOOK]], notes(WEAK), web())
+    restored: Any = Context.from_dict(second, json.loads(saved))
+    await second.run("something else", ctx=restored)
+    assert ["web" in names for names in llm.offered] == [False, True]
+    assert (await restored.store.get("recall"))["turn"] == "something else"
+
+
+async def test_a_tool_that_raises_has_no_signal() -> None:
+    def fail(query: str) -> str:
+        raise OSError("gone")
+
+    broken = FunctionTool.from_defaults(fail, name="notes", description="d")
+    runner, llm = agent([[LOOK]], broken, web(), on_unknown="offer")
+    context: Any = Context(runner)
+    await runner.run(QUERY, ctx=context)
+    kept = await context.store.get("recall")
+    assert kept["confidence"]["reason"] == "no_signal"
+    assert ["web" in names for names in llm.offered] == [False, True]
+
+
+async def test_a_web_search_that_raises_is_counted_and_survived() -> None:
+    def fail(query: str) -> str:
+        raise OSError("gone")
+
+    runner, llm = agent([[LOOK], [WEB], [WEB]], notes(WEAK), web(fail), max_fallbacks=1)
+    assert str(await runner.run(QUERY)) == "done"
+    assert ["web" in names for names in llm.offered] == [False, True, False, False]
+
+
+@pytest.mark.parametrize("cosines", [STRONG, WEAK])
+@pytest.mark.parametrize("kind", ["engine", "retriever"])
+async def test_other_tools_that_carry_the_signal(kind: str, cosines: list[float]) -> None:
+    retriever = RecallRetriever(index_with_cosines(cosines).as_retriever())
+    tool: Any
+    if kind == "engine":
+        engine = RecallQueryEngine.from_args(retriever, llm=RecordingLLM())
+        tool = QueryEngineTool.from_defaults(engine, name="notes", description="d")
+    else:
+        tool = RetrieverTool.from_defaults(retriever, name="notes", description="d")
+    runner, llm = agent([[("notes", {"input": QUERY})]], tool, web())
+    context: Any = Context(runner)
+    await runner.run(QUERY, ctx=context)
+    level = (await context.store.get("recall"))["confidence"]["level"]
+    if kind == "engine":
+        assert ["web" in names for names in llm.offered] == [False, level in ("low", "none")]
+    assert level in ("high", "none")
+
+
+async def test_two_agents_at_once_keep_to_themselves() -> None:
+    pairs = [agent([[LOOK], [WEB]], notes((STRONG, WEAK)[n % 2]), web()) for n in range(6)]
+    await asyncio.gather(*(runner.run(QUERY) for runner, _ in pairs))
+    offers = [["web" in names for names in llm.offered] for _, llm in pairs]
+    assert offers == [[False, False, False], [False, True, True]] * 3
+
+
+async def test_one_agent_serves_runs_at_the_same_time() -> None:
+    runner, llm = agent([[LOOK], [LOOK], [WEB], [WEB]], notes(WEAK), web())
+    await asyncio.gather(runner.run(QUERY), runner.run(QUERY))
+    assert sum("web" in names for names in llm.offered) == 4
+
+
+async def test_in_a_workflow_of_agents_an_old_turn_opens_nothing() -> None:
+    searcher, llm = agent(
+        [[LOOK], [], [WEB]], notes(WEAK), web(), name="searcher", description="searches"
+    )
+    pass_on: list[Call] = [("handoff", {"to_agent": "searcher", "reason": "r"})]
+    front = FunctionAgent(
+        name="front",
+        description="front",
+        llm=ScriptedLLM(script=[pass_on, pass_on]),
+        can_handoff_to=["searcher"],
+    )
+    workflow = AgentWorkflow(agents=[front, searcher], root_agent="front")
+    context: Any = Context(workflow)
+    await workflow.run(QUERY, ctx=context)
+    assert ["web" in names for names in llm.offered] == [False, True]
+    await workflow.run("something else", ctx=context)
+    assert "web" not in llm.offered[2]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"retriever_tools": []}, "retriever_tools must be a list of tool names"),
+        ({"fallback_tools": "web"}, "fallback_tools must be a list of tool names"),
+        ({"fallback_tools": ["notes"]}, r"got \['notes'\] as both"),
+        ({"fallback_tools": ["bing"]}, r"tools that it does not have: \['bing'\]"),
+        ({"on_unknown": "ask"}, "on_unknown must be 'hide' or 'offer'"),
+        ({"max_fallbacks": 0}, "max_fallbacks must be 1 or more"),
+    ],
+)
+def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        agent([], notes(WEAK), web(), **settings)
+    with pytest.raises(ConfigurationError, match="does not have"):
+        agent([])
