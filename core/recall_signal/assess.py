@@ -34,7 +34,10 @@ _build: Callable[[dict[str, Any]], RecallConfidence] = TypeAdapter(
 
 
 class Calibrator(Protocol):
-    """Whatever can turn an uncalibrated signal into one with a probability."""
+    """Whatever can turn an uncalibrated signal into one with a probability.
+
+    Where it also has ``for_pool(pool)``, that is asked first what judges a :class:`Pool`.
+    """
 
     def apply(self, confidence: RecallConfidence, cosines: Sequence[float]) -> RecallConfidence:
         """The signal with the calibrated level; ``cosines`` are finite and sorted downwards."""
@@ -65,9 +68,10 @@ def assess(
     Raises:
         InvalidInputError: A value is not a number, or the input is not one-dimensional.
     """
-    if isinstance(cosines, Pool):
-        scores = cosines.scores if scores is None else scores
-        cosines = cosines.cosines
+    pool = cosines
+    if isinstance(pool, Pool):
+        scores = pool.scores if scores is None else scores
+        cosines = pool.cosines
     ranked, count = _ranked(cosines)
     if ranked:
         if scores is not None:
@@ -77,7 +81,11 @@ def assess(
             return unknown("score_out_of_range", count)
         judge = _by_background if len(ranked) > 1 else _alone
         confidence = judge(ranked, count, thresholds or DEFAULT_THRESHOLDS)
-        return confidence if calibration is None else calibration.apply(confidence, ranked)
+        if calibration is None:
+            return confidence
+        if isinstance(pool, Pool) and hasattr(calibration, "for_pool"):
+            calibration = calibration.for_pool(pool)
+        return calibration.apply(confidence, ranked)
     ranked_scores, score_count = _ranked(scores)
     if ranked_scores:
         return _by_separation(ranked_scores, score_count, thresholds or DEFAULT_THRESHOLDS)

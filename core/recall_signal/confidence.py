@@ -6,10 +6,11 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["LEVELS", "REASONS", "Basis", "Level", "RecallConfidence", "unknown"]
+__all__ = ["LEVELS", "REASONS", "Basis", "Level", "Match", "RecallConfidence", "unknown"]
 
 Level = Literal["high", "moderate", "low", "none", "unknown"]
 Basis = Literal["prominence", "absolute", "separation", "stream", "calibration", "labels"]
+Match = Literal["exact", "near_miss"]
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 
@@ -50,6 +51,11 @@ class RecallConfidence(BaseModel):
         probability: P(something relevant was retrieved), 4 decimals; only with a calibration
             or a baseline.
         reason: Machine-readable, set with ``unknown`` (see :data:`REASONS`).
+        rerank_score: Best score that a reranker gave a result of the page, on the reranker's own
+            scale, 3 decimals; only with a reranker.
+        match: A hint from the reranker where the level is moderate or high: ``exact`` where one
+            result may hold the fact, ``near_miss`` where likely only the topic is stored; only
+            with a reranker whose scale was declared or learnt.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -63,6 +69,8 @@ class RecallConfidence(BaseModel):
     basis: Basis | None = None
     probability: float | None = None
     reason: str | None = None
+    rerank_score: float | None = None
+    match: Match | None = None
 
     def _repr_html_(self) -> str:
         from recall_signal.display import confidence_html

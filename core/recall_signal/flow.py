@@ -1,10 +1,11 @@
 """The way of a query, without any I/O: one generator that every driver runs.
 
 The generator yields what it needs (what the search asks for, :class:`Embed`,
-:class:`~recall_signal.selection.Ask`) and is sent the answer; a driver only carries the
-requests out, synchronously or not, for one framework or another::
+:class:`~recall_signal.reranking.Rerank`, :class:`~recall_signal.selection.Ask`) and is sent the
+answer; a driver only carries the requests out, synchronously or not, for one framework or
+another::
 
-    query -> search -> Candidates -> (Embed) -> assess -> (Ask) -> Outcome
+    query -> search -> Candidates -> (Embed) -> assess -> (Rerank) -> (Ask) -> Outcome
 
 What the wrapped retriever raises passes through unchanged. What our own extra steps raise is
 logged by class name and becomes a reason: the caller's page survives every failure of ours.
@@ -24,10 +25,12 @@ from recall_signal.pool import Pool
 from recall_signal.reports import (
     NOT_CONFIGURED,
     CosineSource,
+    RerankReport,
     SelectionReport,
     metadata_entry,
     report_dict,
 )
+from recall_signal.reranking import Rerank, Reranked, Reranking, rerank_page, with_match
 from recall_signal.selection import Ask, SelectionOptions, select_page
 from recall_signal.thresholds import Thresholds
 
@@ -53,7 +56,7 @@ class Embed:
     texts: list[str]
 
 
-Request = Embed | Ask
+Request = Embed | Rerank | Ask
 
 _NO_COSINES = ("score_out_of_range", "adapter_failed")
 """Reasons that say that none of the values read is a cosine, so that none is shown as one."""
@@ -93,6 +96,7 @@ class FlowSettings(Generic[Item]):
         cache: Where re-embedded vectors are kept; None where no encoder was given.
         embed_limit: At most this many candidates are embedded again.
         annotate: Which items carry the report.
+        reranking: How the reranker is used; None where there is none.
         selection: How the selector is asked; None where there is none.
         keep_texts: Whether the pool holds the texts, which a calibration cuts its questions from.
     """
@@ -105,13 +109,14 @@ class FlowSettings(Generic[Item]):
     cache: EmbeddingCache | None = None
     embed_limit: int = 50
     annotate: str = "all"
+    reranking: Reranking | None = None
     selection: SelectionOptions | None = None
     keep_texts: bool = False
 
 
 @dataclass(slots=True)
 class Outcome(Generic[Item]):
-    """The end of a query: the page, both reports and what stands behind them.
+    """The end of a query: the page, the reports and what stands behind them.
 
     Attributes:
         items: The page.
@@ -119,11 +124,12 @@ class Outcome(Generic[Item]):
         confidence: The signal.
         selection: What the selector did.
         cosine_source: Where the cosines came from.
-        report: Both reports as plain JSON values.
+        report: The reports as plain JSON values.
         candidates: Every candidate.
         cosines: One per candidate.
         scores: Keyword scores, one per candidate.
         settings: The wrapper's.
+        ranked: What the reranker made of the page, None without one.
     """
 
     items: list[Item]
@@ -136,16 +142,23 @@ class Outcome(Generic[Item]):
     cosines: Sequence[float | None]
     scores: Sequence[float | None] | None
     settings: FlowSettings[Item]
+    ranked: Reranked | None = None
+
+    @property
+    def rerank(self) -> RerankReport | None:
+        """What the reranker did, None without one."""
+        return None if self.ranked is None else self.ranked.report
 
     @property
     def pool(self) -> Pool:
         """The candidates as a pool, made when asked for: most queries never look at it."""
-        settings, candidates = self.settings, self.candidates
+        settings, candidates, ranked = self.settings, self.candidates, self.ranked
         return Pool(
             cosines=self.cosines,
             ids=[settings.id_of(item) for item in candidates],
             texts=[settings.text_of(item) for item in candidates] if settings.keep_texts else None,
             scores=self.scores,
+            rerank_scores=None if ranked is None else ranked.spread(len(candidates)),
         )
 
 
@@ -170,13 +183,21 @@ def recall_flow(
         confidence = unknown(reason, len(cosines))
     if confidence.reason in _NO_COSINES:
         cosines, source = [None] * len(cosines), None
-    page, selection = found.page, NOT_CONFIGURED
+    page, selection, ranked = found.page, NOT_CONFIGURED, None
+    if settings.reranking is not None:
+        texts = (settings.read_text_of(found.items[position]) for position in page)
+        ranked = yield from rerank_page(query, texts, page, settings.reranking)
+        page = ranked.page
+        confidence = with_match(confidence, ranked, cosines, settings.reranking)
     if settings.selection is not None:
-        page, selection = yield from _select(query, found, confidence, settings)
-    report = report_dict(confidence, selection, source)
+        page, selection = yield from _select(query, found, page, confidence, settings)
+    report = report_dict(confidence, selection, source, ranked.report if ranked else None)
+    entries = _entries(report, page, cosines, settings.annotate)
+    if ranked is not None:
+        ranked.add_to(entries, page)
     return Outcome(
         items=[found.items[position] for position in page],
-        entries=_entries(report, page, cosines, settings.annotate),
+        entries=entries,
         confidence=confidence,
         selection=selection,
         cosine_source=source,
@@ -185,6 +206,7 @@ def recall_flow(
         cosines=cosines,
         scores=found.scores,
         settings=settings,
+        ranked=ranked,
     )
 
 
@@ -215,18 +237,19 @@ def _judge(
 def _select(
     query: str,
     found: Candidates[Item],
+    shown: Sequence[int],
     confidence: RecallConfidence,
     settings: FlowSettings[Item],
 ) -> Generator[Request, Any, tuple[Sequence[int], SelectionReport]]:
     """What the selector leaves of the page, as positions in the pool."""
     assert settings.selection is not None  # noqa: S101  (the caller looked)
-    page = [found.items[position] for position in found.page]
+    page = [found.items[position] for position in shown]
     try:
         texts = [settings.read_text_of(item) for item in page]
         ids = [settings.id_of(item) for item in page]
     except Exception as error:
         log.warning("reading the page's texts failed: %s", type(error).__name__)
-        return found.page, SelectionReport(applied=False, reason="llm_error")
+        return shown, SelectionReport(applied=False, reason="llm_error")
     kept, selection = yield from select_page(
         query,
         texts=texts,
@@ -234,7 +257,7 @@ def _select(
         level=confidence.level,
         options=settings.selection,
     )
-    return [found.page[position] for position in kept], selection
+    return [shown[position] for position in kept], selection
 
 
 def _embed_again(

@@ -22,6 +22,7 @@ class Pool:
         scores: Scores as the retriever gave them (keyword or hybrid).
         vectors: The candidates' vectors, ``[n, dim]``.
         query_vector: The query's vector, ``[dim]``.
+        rerank_scores: Scores as a reranker gave them, None for what it was not asked about.
 
     Raises:
         InvalidInputError: The columns differ in length.
@@ -33,6 +34,7 @@ class Pool:
     scores: Sequence[float | None] | None = None
     vectors: Sequence[Sequence[float]] | Any | None = None
     query_vector: Sequence[float] | Any | None = None
+    rerank_scores: Sequence[float | None] | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -13,6 +13,9 @@ from recall_signal.confidence import RecallConfidence
 __all__ = [
     "CosineSource",
     "Reports",
+    "RerankReason",
+    "RerankReport",
+    "RerankerScale",
     "SelectionReason",
     "SelectionReport",
     "fresh_copy",
@@ -69,6 +72,38 @@ class SelectionReport(BaseModel):
         return _set_only(handler(self))
 
 
+RerankReason = Literal["no_results", "timeout", "reranker_error", "invalid_scores"]
+
+RerankerScale = Literal["logit", "probability", "unknown"]
+"""What a reranker's score is: a log-odds, a probability in [0, 1], or some number that rises."""
+
+
+class RerankReport(BaseModel):
+    """What the optional reranker did, or why it did nothing.
+
+    Serializes without the keys that are not set: ``{"applied": false, "reason": "timeout"}``.
+
+    Attributes:
+        applied: Whether its scores were used; if not, the page is as it was.
+        reason: Why not (:data:`RerankReason`); only with ``applied=False``.
+        scale: What its scores were declared to be; only with ``applied=True``, like the rest.
+        scored: Results of the page that got a score.
+        reordered: Whether the page is in the reranker's order.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    applied: bool
+    reason: RerankReason | None = None
+    scale: RerankerScale | None = None
+    scored: int | None = None
+    reordered: bool | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_unset(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _set_only(handler(self))
+
+
 class Reports:
     """What every response can do with its reports."""
 
@@ -77,25 +112,35 @@ class Reports:
     confidence: RecallConfidence
     selection: SelectionReport
     cosine_source: CosineSource | None
+    rerank: RerankReport | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Both reports as plain JSON values, without any text."""
-        return report_dict(self.confidence, self.selection, self.cosine_source)
+        """All reports as plain JSON values, without any text."""
+        return report_dict(self.confidence, self.selection, self.cosine_source, self.rerank)
 
 
 NOT_CONFIGURED = SelectionReport(applied=False, reason="not_configured")
 
 
 def report_dict(
-    confidence: RecallConfidence, selection: SelectionReport, cosine_source: CosineSource | None
+    confidence: RecallConfidence,
+    selection: SelectionReport,
+    cosine_source: CosineSource | None,
+    rerank: RerankReport | None = None,
 ) -> dict[str, Any]:
-    """Both reports of one retrieval as plain JSON values, with the format's version."""
-    return {
+    """The reports of one retrieval as plain JSON values, with the format's version.
+
+    The key ``rerank`` is there only where a reranker is in use.
+    """
+    report = {
         "v": 1,
         "confidence": dict(vars(confidence)),  # all of its fields are plain JSON values
         "selection": fresh_copy(_set_only(vars(selection))),
         "cosine_source": cosine_source,
     }
+    if rerank is not None:
+        report["rerank"] = _set_only(vars(rerank))
+    return report
 
 
 def metadata_entry(report: Mapping[str, Any], rank: int, cosine: float | None) -> dict[str, Any]:

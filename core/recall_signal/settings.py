@@ -14,6 +14,7 @@ from recall_signal.calibration.model import Calibration
 from recall_signal.embedding import EmbeddingCache
 from recall_signal.errors import ConfigurationError
 from recall_signal.flow import FlowSettings, Item
+from recall_signal.reranking import Reranking, as_options
 from recall_signal.scores import ScoreKind, parse_score_kind
 from recall_signal.selection import SelectionOptions
 from recall_signal.selection.options import DEFAULT_TIMEOUT
@@ -104,6 +105,7 @@ class SignalFields(BaseModel):
             cache=EmbeddingCache() if encodes else None,
             embed_limit=embed_limit,
             annotate=self.annotate,
+            reranking=self.reranking,
             selection=self._selection(),
         )
 
@@ -111,6 +113,11 @@ class SignalFields(BaseModel):
         if self.calibration is not None and self.baseline is not None:
             return Listening(self.calibration, self.baseline)
         return self.calibration or self.baseline
+
+    @property
+    def reranking(self) -> Reranking | None:
+        """How a reranker is used, None where none is."""
+        return None
 
     def _selection(self) -> SelectionOptions | None:
         return None
@@ -128,6 +135,9 @@ class WrapperFields(SignalFields):
     selector: Any = None
     selector_timeout: float | None = DEFAULT_TIMEOUT
     selector_options: SelectionOptions | None = None
+    reranker: Any = None
+    use_rerank: bool = False
+    reorder: bool = True
 
     def check_page(self, page_size: int | None) -> None:
         """Refuse a pool that was set smaller than the page.
@@ -138,6 +148,26 @@ class WrapperFields(SignalFields):
         chosen = "pool_size" in self.model_fields_set
         if chosen and page_size and self.pool_size < page_size:
             raise self._wrong(f"pool_size={self.pool_size} is below the page's k={page_size}")
+
+    @property
+    def reranking(self) -> Reranking | None:
+        """How the reranker is used, None where it is not.
+
+        Raises:
+            CalibrationError: The calibration learnt another scale than the declared one.
+            ConfigurationError: ``use_rerank`` without a reranker.
+        """
+        if not self.use_rerank:
+            return None
+        if self.reranker is None:
+            raise self._wrong(
+                "use_rerank=True needs a reranker, got None; pass reranker=, or leave use_rerank"
+            )
+        options = as_options(self.reranker)
+        if self.calibration is None:
+            return Reranking(options, self.reorder)
+        learnt, prior = self.calibration.reranker, self.calibration.prior
+        return Reranking(options, self.reorder, learnt, prior)
 
     def _selection(self) -> SelectionOptions | None:
         """How the selector is asked, None without one."""

@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 
 from recall_signal import CosineSource, Pool, RecallConfidence, SelectionReport
 from recall_signal.display import response_html
-from recall_signal.reports import Reports
+from recall_signal.reports import Reports, RerankReport
 
 __all__ = ["RecallResponse"]
 
@@ -24,6 +24,7 @@ class RecallResponse(Reports):
         pool: Every candidate that was looked at: cosines, ids, scores. ``assess(pool,
             thresholds=...)`` judges it again without a search.
         cosine_source: Where the cosines came from, None where there are none.
+        rerank: What the reranker did, None without one.
     """
 
     documents: list[Document]
@@ -31,6 +32,7 @@ class RecallResponse(Reports):
     selection: SelectionReport
     pool: Pool = field(default_factory=lambda: Pool([]))
     cosine_source: CosineSource | None = None
+    rerank: RerankReport | None = None
 
     def _repr_html_(self) -> str:
         rows = [(d.id, d.page_content) for d in self.documents]

@@ -24,6 +24,7 @@ from pydantic import ConfigDict, PrivateAttr, field_validator
 
 from langchain_recall_signal.call import Call, Reader, Retrieve
 from langchain_recall_signal.encoders import aembed, embed, encoder_name
+from langchain_recall_signal.reranker import Reranker, arerank, as_reranker, rerank
 from langchain_recall_signal.response import RecallResponse
 from langchain_recall_signal.selector import RunnableSelector, aask, ask
 from langchain_recall_signal.tap import innermost, listening, page_size
@@ -42,6 +43,7 @@ from recall_signal.flow import (
 )
 from recall_signal.reading import EmbedQuery, ReadVectors
 from recall_signal.reports import fresh_copy
+from recall_signal.reranking import Rerank
 from recall_signal.settings import WrapperFields, id_in
 
 __all__ = ["EVENT_NAME", "RecallRetriever"]
@@ -59,6 +61,7 @@ class _Parts:
     reader: Reader
     settings: FlowSettings[Document]
     selector: Any  # a RunnableSelector, where the flow asks for one
+    reranker: Reranker | None
     encoder: str | None
     trace: LangSmithRetrieverParams  # what tracers are told of the wrapper itself
     traced: BaseRetriever | None  # and who tells them of the store
@@ -91,6 +94,13 @@ class RecallRetriever(WrapperFields, BaseRetriever):
             the page alone where it cannot surely do that.
         selector_timeout: Seconds for the selector; None waits for as long as it takes.
         selector_options: Everything else about the selection.
+        reranker: Scores the page's texts: a cross-encoder, a document compressor that writes a
+            relevance score, a model of sentence-transformers, or a function ``(query, texts) ->
+            scores``; within :class:`~recall_signal.reranking.RerankerOptions` to declare what
+            its scores are. Used only with ``use_rerank``.
+        use_rerank: Puts the page in the reranker's order, and its best score and what that
+            says (``rerank_score``, ``match``) into the signal. Never the level.
+        reorder: False leaves the page alone, so that the reranker serves the signal only.
         calibration: The scale of this retriever, learnt once (see :meth:`calibrate`); the level
             then follows a probability.
         baseline: The same from the stream of queries, without a set-up. With both, the
@@ -148,11 +158,13 @@ class RecallRetriever(WrapperFields, BaseRetriever):
             embed_limit=self.pool_size,
         )
         selector = None if self.selector is None else RunnableSelector(self.selector)
+        used = settings.reranking
         inner = innermost(self.retriever)
         self._parts = _Parts(
             reader=reader,
             settings=settings,
             selector=selector,
+            reranker=None if used is None else as_reranker(used.options.model),
             encoder=encoder,
             trace=super()._get_ls_params(),
             traced=inner if isinstance(inner, BaseRetriever) else None,
@@ -187,6 +199,9 @@ class RecallRetriever(WrapperFields, BaseRetriever):
     def calibrate(self, **given: Any) -> Calibration:
         """Learn the scale of this retriever through its own search, in about 180 searches.
 
+        With ``use_rerank`` each search is reranked too, so that the reranker's own scale is
+        learnt beside that of the cosines.
+
         Args:
             **given: As in :meth:`recall_signal.Calibration.fit`; all of it is optional.
 
@@ -214,14 +229,16 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         return self.model_copy(update={"calibration": calibration})
 
     def _bare(self) -> Self:
-        """This retriever as a calibration has to see it: the search and its cosines alone."""
+        """This retriever as a calibration has to see it: the search and what scores it."""
         extras = ("calibration", "baseline", "selector")
         bare = self.model_copy(update={**dict.fromkeys(extras), "annotate": "none"})
         bare._parts.settings = replace(bare._parts.settings, keep_texts=True)
         return bare
 
     def _named(self, given: dict[str, Any]) -> dict[str, Any]:
-        return {"encoder": self._parts.encoder, **given}
+        used = self._parts.settings.reranking
+        scale = {} if used is None else {"rerank_scale": used.options.scale}
+        return {"encoder": self._parts.encoder, **scale, **given}
 
     def invoke(
         self,
@@ -308,6 +325,9 @@ class RecallRetriever(WrapperFields, BaseRetriever):
                 return request.read()
             if isinstance(request, Embed):
                 return embed(self.embeddings, request)
+            if isinstance(request, Rerank):
+                assert parts.reranker is not None  # noqa: S101  (the flow asks only then)
+                return rerank(parts.reranker, request, run_manager.get_child())
             return ask(parts.selector, request, run_manager.get_child())
 
         outcome = drive(recall_flow(query, parts.settings, call.steps()), perform)
@@ -331,6 +351,8 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         **kwargs: Any,
     ) -> list[Document]:
         parts = self._parts
+        if parts.reader.is_new:  # what a store's server has to tell must not block the loop
+            await run_in_executor(None, lambda: parts.reader.widens)
         call = self._call(parts.reader, k, kwargs, "ainvoke")
 
         async def perform(request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
@@ -347,6 +369,9 @@ class RecallRetriever(WrapperFields, BaseRetriever):
                 return await run_in_executor(None, request.read)
             if isinstance(request, Embed):
                 return await aembed(self.embeddings, request)
+            if isinstance(request, Rerank):
+                assert parts.reranker is not None  # noqa: S101  (the flow asks only then)
+                return await arerank(parts.reranker, request, run_manager.get_child())
             return await aask(parts.selector, request, run_manager.get_child())
 
         outcome = await drive_async(recall_flow(query, parts.settings, call.steps()), perform)
@@ -386,6 +411,7 @@ class RecallRetriever(WrapperFields, BaseRetriever):
                     selection=outcome.selection,
                     pool=outcome.pool,
                     cosine_source=outcome.cosine_source,
+                    rerank=outcome.rerank,
                 )
             )
         return documents

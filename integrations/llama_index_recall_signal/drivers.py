@@ -10,10 +10,12 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_recall_signal.call import Retrieve, Steps
+from llama_index_recall_signal.reranker import Reranker, arerank, rerank
 from llama_index_recall_signal.selector import aask, ask
 from recall_signal.driver import drive, drive_async
 from recall_signal.flow import Embed, FlowSettings, Outcome, Request, recall_flow
 from recall_signal.reading import EmbedQuery, ReadVectors
+from recall_signal.reranking import Rerank
 from recall_signal.selection import Selector
 
 __all__ = ["Driver"]
@@ -29,6 +31,7 @@ class Driver:
         steps: The call of the wrapped retriever.
         embed_model: The wrapper's encoder, for texts that are embedded again.
         selector: Whom the flow's ``Ask`` goes to.
+        reranker: Whom its ``Rerank`` goes to.
     """
 
     bundle: QueryBundle
@@ -36,6 +39,7 @@ class Driver:
     steps: Steps
     embed_model: BaseEmbedding | None
     selector: Selector | None = None
+    reranker: Reranker | None = None
 
     def run(self) -> Outcome[NodeWithScore]:
         """Carry it out."""
@@ -58,6 +62,9 @@ class Driver:
             encoder: Any = self.embed_model
             vectors = encoder.get_text_embedding_batch(request.texts) if request.texts else []
             return encoder.get_agg_embedding_from_queries(self._strings), vectors
+        if isinstance(request, Rerank):
+            assert self.reranker is not None  # noqa: S101  (the flow asks only then)
+            return rerank(self.reranker, request)
         selector: Any = self.selector
         return ask(selector, request)
 
@@ -73,6 +80,9 @@ class Driver:
             texts = request.texts
             vectors = await encoder.aget_text_embedding_batch(texts) if texts else []
             return await encoder.aget_agg_embedding_from_queries(self._strings), vectors
+        if isinstance(request, Rerank):
+            assert self.reranker is not None  # noqa: S101  (the flow asks only then)
+            return await arerank(self.reranker, request)
         selector: Any = self.selector
         return await aask(selector, request)
 

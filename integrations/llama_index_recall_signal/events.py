@@ -8,7 +8,7 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 from llama_index.core.instrumentation.events import BaseEvent
 
 from recall_signal import CosineSource, RecallConfidence, SelectionReport
-from recall_signal.reports import report_dict
+from recall_signal.reports import RerankReport, report_dict
 
 __all__ = ["RecallSignalEvent", "dispatch_signal"]
 
@@ -24,11 +24,13 @@ class RecallSignalEvent(BaseEvent):
         confidence: The recall signal.
         selection: What the selector did.
         cosine_source: Where the cosines came from.
+        rerank: What the reranker did, None without one.
     """
 
     confidence: RecallConfidence
     selection: SelectionReport
     cosine_source: CosineSource | None
+    rerank: RerankReport | None = None
 
     @classmethod
     def class_name(cls) -> str:
@@ -37,14 +39,22 @@ class RecallSignalEvent(BaseEvent):
 
     @property
     def report(self) -> dict[str, Any]:
-        """Both reports as plain JSON values, as in ``response.metadata["recall"]``."""
-        return report_dict(self.confidence, self.selection, self.cosine_source)
+        """The reports as plain JSON values, as in ``response.metadata["recall"]``."""
+        return report_dict(self.confidence, self.selection, self.cosine_source, self.rerank)
 
 
 def dispatch_signal(
-    confidence: RecallConfidence, selection: SelectionReport, cosine_source: CosineSource | None
+    confidence: RecallConfidence,
+    selection: SelectionReport,
+    cosine_source: CosineSource | None,
+    rerank: RerankReport | None,
 ) -> None:
     """Send the event. What a handler raises is kept from us by the dispatcher."""
     _dispatcher.event(
-        RecallSignalEvent(confidence=confidence, selection=selection, cosine_source=cosine_source)
+        RecallSignalEvent(
+            confidence=confidence,
+            selection=selection,
+            cosine_source=cosine_source,
+            rerank=rerank,
+        )
     )

@@ -47,7 +47,8 @@ def flow_settings(
 
 def respond(outcome: Outcome[NodeWithScore], key: str) -> RecallResponse:
     """The response with its page of annotated copies; the event is sent."""
-    dispatch_signal(outcome.confidence, outcome.selection, outcome.cosine_source)
+    rerank = outcome.rerank
+    dispatch_signal(outcome.confidence, outcome.selection, outcome.cosine_source, rerank)
     pairs = zip(outcome.items, outcome.entries, strict=True)
     return RecallResponse(
         nodes=[annotated(item, key, entry) for item, entry in pairs],
@@ -55,4 +56,5 @@ def respond(outcome: Outcome[NodeWithScore], key: str) -> RecallResponse:
         selection=outcome.selection,
         pool=outcome.pool,
         cosine_source=outcome.cosine_source,
+        rerank=rerank,
     )

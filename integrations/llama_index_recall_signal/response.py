@@ -9,7 +9,7 @@ from llama_index.core.schema import NodeWithScore
 from llama_index_recall_signal.nodes import prompt_text
 from recall_signal import CosineSource, Pool, RecallConfidence, SelectionReport
 from recall_signal.display import response_html
-from recall_signal.reports import Reports
+from recall_signal.reports import Reports, RerankReport
 
 __all__ = ["RecallResponse"]
 
@@ -25,6 +25,7 @@ class RecallResponse(Reports):
         pool: Every candidate that was looked at: cosines, ids, scores. ``assess(pool,
             thresholds=...)`` judges it again without a search.
         cosine_source: Where the cosines came from, None where there are none.
+        rerank: What the reranker did, None without one.
     """
 
     nodes: list[NodeWithScore]
@@ -32,6 +33,7 @@ class RecallResponse(Reports):
     selection: SelectionReport
     pool: Pool = field(default_factory=lambda: Pool([]))
     cosine_source: CosineSource | None = None
+    rerank: RerankReport | None = None
 
     def _repr_html_(self) -> str:
         rows = [(item.node_id, prompt_text(item)) for item in self.nodes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -16,13 +17,14 @@ from llama_index_recall_signal.call import Call
 from llama_index_recall_signal.drivers import Driver
 from llama_index_recall_signal.framework import vector_search
 from llama_index_recall_signal.reporting import RetrieverFields, flow_settings, respond
+from llama_index_recall_signal.reranker import as_reranker
 from llama_index_recall_signal.response import RecallResponse
 from llama_index_recall_signal.selection import PROMPT_KEY, with_prompt
 from llama_index_recall_signal.selector import as_selector
 from llama_index_recall_signal.watch import tell, watching
 from recall_signal import Baseline, Calibration, Pool, ScoreKind, Thresholds
 from recall_signal.flow import Outcome
-from recall_signal.reading import NormMemory
+from recall_signal.reading import StoreMemory
 from recall_signal.selection import SelectionOptions
 from recall_signal.selection.options import DEFAULT_TIMEOUT
 from recall_signal.settings import DEFAULT_POOL_SIZE
@@ -70,6 +72,13 @@ class RecallRetriever(BaseRetriever):
             prompt is ``selection`` in ``get_prompts``.
         selector_timeout: Seconds for the selector; None waits for as long as it takes.
         selector_options: Everything else about the selection.
+        reranker: Scores the page's texts: a rerank postprocessor, a model of
+            sentence-transformers, or a function ``(query, texts) -> scores``; within
+            :class:`~recall_signal.reranking.RerankerOptions` to declare what its scores are.
+            Used only with ``use_rerank``.
+        use_rerank: Puts the page in the reranker's order, and its best score and what that
+            says (``rerank_score``, ``match``) into the signal. Never the level.
+        reorder: False leaves the page alone, so that the reranker serves the signal only.
 
     Raises:
         ConfigurationError: A setting is wrong.
@@ -91,6 +100,9 @@ class RecallRetriever(BaseRetriever):
         selector: Any = None,
         selector_timeout: float | None = DEFAULT_TIMEOUT,
         selector_options: SelectionOptions | None = None,
+        reranker: Any = None,
+        use_rerank: bool = False,
+        reorder: bool = True,
     ) -> None:
         chosen: dict[str, Any] = {}  # what differs from its default was surely meant
         if pool_size != DEFAULT_POOL_SIZE:
@@ -110,6 +122,9 @@ class RecallRetriever(BaseRetriever):
             baseline=baseline,
             selector=selector,
             selector_options=selector_options,
+            reranker=reranker,
+            use_rerank=use_rerank,
+            reorder=reorder,
             **chosen,
         )
         search = vector_search(retriever)
@@ -121,8 +136,10 @@ class RecallRetriever(BaseRetriever):
         if calibration is not None:
             calibration.require_encoder(self._encoder_name)
         self._settings = flow_settings(fields, embed_model, pool_size)
-        self._memory = NormMemory()
+        self._memory = StoreMemory()
         self._selector = None if selector is None else as_selector(selector)
+        used = self._settings.reranking
+        self._reranker = None if used is None else as_reranker(used.options.model)
         # Many custom retrievers never call their base's constructor.
         inherited = getattr(retriever, "callback_manager", None)
         super().__init__(callback_manager=inherited or Settings.callback_manager)
@@ -158,6 +175,9 @@ class RecallRetriever(BaseRetriever):
     def calibrate(self, **given: Any) -> Calibration:
         """Learn the scale of this retriever through its own search, in about 180 searches.
 
+        With ``use_rerank`` each search is reranked too, so that the reranker's own scale is
+        learnt beside that of the cosines.
+
         Args:
             **given: As in :meth:`recall_signal.Calibration.fit`; all of it is optional.
 
@@ -191,13 +211,15 @@ class RecallRetriever(BaseRetriever):
         return type(self)(**{**fields, **changed})
 
     def _bare(self) -> RecallRetriever:
-        """This retriever as a calibration has to see it: the search and its cosines alone."""
+        """This retriever as a calibration has to see it: the search and what scores it."""
         bare = self._with(calibration=None, baseline=None, selector=None, annotate="none")
         bare._settings = replace(bare._settings, keep_texts=True)
         return bare
 
     def _named(self, given: dict[str, Any]) -> dict[str, Any]:
-        return {"encoder": self._encoder_name, **given}
+        used = self._settings.reranking
+        scale = {} if used is None else {"rerank_scale": used.options.scale}
+        return {"encoder": self._encoder_name, **scale, **given}
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         with watching() as inside:
@@ -205,6 +227,8 @@ class RecallRetriever(BaseRetriever):
         return self._finish(outcome, inside)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if not self._memory.asked:  # what a store's server has to tell must not block the loop
+            await asyncio.to_thread(self._driver, query_bundle)
         with watching() as inside:
             outcome = await self._driver(query_bundle).arun()
         return self._finish(outcome, inside)
@@ -212,7 +236,10 @@ class RecallRetriever(BaseRetriever):
     def _driver(self, bundle: QueryBundle) -> Driver:
         embed_model = self._fields.embed_model
         call = Call(self.retriever, bundle, self._fields, embed_model, self._memory)
-        return Driver(bundle, self._settings, call.steps(), embed_model, self._selector)
+        self._memory.asked = True
+        return Driver(
+            bundle, self._settings, call.steps(), embed_model, self._selector, self._reranker
+        )
 
     def _finish(
         self, outcome: Outcome[NodeWithScore], inside: list[RecallResponse]

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import pickle
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -140,7 +141,26 @@ def test_eight_threads_lose_nothing() -> None:
 def test_copies_share_their_traffic() -> None:
     baseline = Baseline()
     copy.deepcopy(baseline).observe(0.5)
-    assert len(baseline) == 1
+    copy.copy(baseline).observe(0.6)
+    assert len(baseline) == 2
+
+
+@pytest.mark.usefixtures("_restless_threads")
+def test_a_pickled_baseline_goes_on_by_itself() -> None:
+    """While others ask it, too."""
+    tops = stream(2000)
+    baseline = Baseline(tops[:40], window=100, prior=0.3)
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(ask, baseline, top) for top in tops]
+        sent = [pickle.loads(pickle.dumps(baseline)) for _ in range(200)]
+        assert all(task.result() for task in asked)
+    for one in sent:
+        assert sorted(one._tops) == one._ranked
+    last = pickle.loads(pickle.dumps(baseline))
+    assert (last.window, last.prior, last._tops) == (100, 0.3, baseline._tops)
+    assert ask(last, 0.5) == ask(baseline, 0.5)
+    last.observe(0.9)
+    assert baseline._tops != last._tops
 
 
 def test_a_calibration_decides_while_a_baseline_listens() -> None:

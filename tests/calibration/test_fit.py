@@ -247,7 +247,7 @@ def test_the_own_document_of_a_piece_is_left_out(search: Toy, documents: Sequenc
 
 def test_without_texts_or_documents_the_probes_stand_alone() -> None:
     calibration = Calibration.fit(Toy(texts=False), probes=PROBES)
-    assert (calibration.status, calibration.overlap) == ("ok", 0.0)
+    assert (calibration.status, calibration.overlap) == ("few_documents", 0.0)
     assert calibration.warnings == (
         "only 0 pieces of stored texts could be used, 5 are needed: left out",
     )
@@ -291,8 +291,22 @@ def test_too_few_documents(count: int, text: str) -> None:
     documents = make_documents(count)
     toy = Toy(documents=[*documents, *make_documents(5, seed=1)])
     calibration = fit(toy, documents=documents)
-    assert calibration.status == "ok"
+    assert (calibration.status, calibration.decides) == ("few_documents", True)
     assert re.search(text, warnings(calibration))
+    confidence = assess([0.9, 0.1], calibration=calibration)
+    assert (confidence.level, confidence.basis) == ("high", "calibration")
+    assert "(null, few documents)" in confidence.rationale
+
+
+def test_twenty_documents_are_enough() -> None:
+    documents = make_documents(20)
+    calibration = fit(Toy(documents=documents), documents=documents)
+    assert (calibration.status, calibration.warnings) == ("ok", ())
+
+
+def test_labels_need_no_documents() -> None:
+    calibration = fit(Toy(), documents=[], labelled=LABELLED)
+    assert (calibration.mode, calibration.status) == ("labelled", "ok")
 
 
 def test_near_duplicates() -> None:
@@ -336,7 +350,7 @@ def test_anchors_that_do_not_separate() -> None:
     assert "pieces of stored texts score no higher" in warnings(calibration)
 
 
-def test_a_line_that_falls_is_no_threshold() -> None:
+def test_labels_whose_line_falls_are_left_out() -> None:
     """Most pairs are in the right order, but the few others lie far off."""
     tops = {f"no {n}": 0.99 if n < 3 else 0.40 for n in range(13)}
     tops |= {f"yes {n}": 0.45 for n in range(13)}
@@ -344,7 +358,7 @@ def test_a_line_that_falls_is_no_threshold() -> None:
         lambda query: [tops[query], 0.0] if query in tops else Toy()(query),
         labelled=[(query, query.startswith("yes")) for query in tops],
     )
-    assert (calibration.mode, calibration.status) == ("labelled", "no_valid_threshold")
+    assert (calibration.mode, calibration.status) == ("null", "labels_do_not_separate")
     assert "no higher" in warnings(calibration)
 
 
@@ -385,7 +399,8 @@ def test_one_score_for_everything(noise: float) -> None:
         past_queries=PAST,
         labelled=LABELLED,
     )
-    assert (calibration.mode, calibration.status) == ("labelled", "no_valid_threshold")
+    assert (calibration.mode, calibration.status) == ("null", "no_valid_threshold")
+    assert not calibration.decides
     assert "score all alike" in warnings(calibration)
     assert "labelled answerable queries score no higher" in warnings(calibration)
 
@@ -419,10 +434,19 @@ def test_too_few_labels_of_a_kind_still_carry_a_bound() -> None:
 
 
 @pytest.mark.parametrize("labelled", [LABELLED, MANY_LABELLED])
-def test_labels_that_contradict_the_scores(labelled: list[tuple[str, bool]]) -> None:
-    calibration = fit(Toy(), labelled=[(query, not label) for query, label in labelled])
-    assert (calibration.mode, calibration.status) == ("labelled", "no_valid_threshold")
+@pytest.mark.parametrize(("mode", "given"), [("null", {}), ("null+past", {"past_queries": PAST})])
+def test_labels_that_contradict_the_scores_leave_what_was_learnt_without_them(
+    labelled: list[tuple[str, bool]], mode: str, given: dict[str, Any]
+) -> None:
+    turned = [(query, not label) for query, label in labelled]
+    calibration, without = fit(Toy(), labelled=turned, **given), fit(Toy(), **given)
+    assert (calibration.mode, calibration.status) == (mode, "labels_do_not_separate")
     assert "score no higher than the others" in warnings(calibration)
+    for top in (0.3, 0.42, 0.5, 0.6, 0.8):
+        here, there = (assess([top, 0.1], calibration=c) for c in (calibration, without))
+        assert (here.level, here.probability) == (there.level, there.probability)
+        assert here.basis == "calibration"
+    assert calibration.with_risk(0.1).max_false_none == 0.1
 
 
 # Twenty pieces against 150

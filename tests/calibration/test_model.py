@@ -1,6 +1,7 @@
 """What a calibration says of a query, and how it can be changed, printed, saved and loaded."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, replace
 from math import inf, nan
@@ -12,9 +13,16 @@ from calibration_toys import DOCUMENTS, MODES, UNHURRIED, Toy, calibration, fit,
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recall_signal import Calibration, CalibrationError, ConfigurationError, Pool, assess
+from recall_signal import (
+    Baseline,
+    Calibration,
+    CalibrationError,
+    ConfigurationError,
+    Pool,
+    assess,
+)
 from recall_signal.calibration.labels import Platt, VennAbers, sigmoid
-from recall_signal.calibration.model import shift_prior
+from recall_signal.calibration.levels import shift_prior
 from recall_signal.calibration.scale import Scale
 from recall_signal.confidence import RecallConfidence
 
@@ -72,6 +80,7 @@ def test_what_has_no_usable_cosine_is_untouched(pool: Any, scores: Any) -> None:
 def test_without_a_threshold_the_uncalibrated_level_stays() -> None:
     nothing = calibration(status="no_valid_threshold", scale=Scale(0.5, 0.0), free_form=STEPS)
     assert assess([0.9, 0.5], calibration=nothing) == assess([0.9, 0.5])
+    assert not nothing.decides
     assert nothing.interval(0.9) is None
 
 
@@ -101,7 +110,7 @@ def test_the_rationale_speaks_of_the_topic_and_of_what_to_do(mode: str, top: flo
 
 def test_the_summary_can_be_read() -> None:
     text = str(fit(Toy(), documents=DOCUMENTS[:8], encoder="toy"))
-    assert "Calibration (null): ok" in text
+    assert "Calibration (null): few_documents" in text
     assert "encoder toy, 8 documents" in text
     assert "30 probes, 8 pseudo-queries, 0 past queries, 0 labelled queries" in text
     assert "hits      quartiles 0." in text
@@ -334,6 +343,48 @@ def test_another_version_is_told_of(tmp_path: Path, version: Any) -> None:
     path.write_bytes(changed(lambda values: values.update(v=version)))
     with pytest.raises(CalibrationError, match="of another version than 1"):
         Calibration.load(path)
+
+
+@pytest.mark.parametrize("kind", [Calibration, Baseline])
+def test_saving_replaces_the_file_whole_or_not_at_all(
+    kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "c.json"
+    saved: Any = calibration() if kind is Calibration else Baseline([0.5])
+    saved.save(path)
+    before = path.read_bytes()
+
+    def full(_file: int) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    other: Any = calibration(prior=0.3) if kind is Calibration else Baseline([0.5, 0.6])
+    with pytest.raises(OSError, match="no space left"):
+        other.save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    monkeypatch.undo()
+    other.save(path)
+    assert path.read_bytes() != before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_saving_keeps_the_permissions_and_a_link(tmp_path: Path) -> None:
+    path, link = tmp_path / "c.json", tmp_path / "link.json"
+    calibration().save(path)
+    path.chmod(0o640)
+    link.symlink_to(path)
+    calibration(prior=0.3).save(link)
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert Calibration.load(path).prior == 0.3
+
+
+def test_saving_to_what_is_no_file_replaces_nothing(tmp_path: Path) -> None:
+    calibration().save(os.devnull)
+    assert not Path(os.devnull).is_file()
+    with pytest.raises(IsADirectoryError):
+        calibration().save(tmp_path)
 
 
 def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:

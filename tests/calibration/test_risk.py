@@ -42,7 +42,7 @@ def test_p_values_count_ties() -> None:
 # Levels under a bound
 
 
-def test_the_bound_decides_about_none_alone() -> None:
+def test_the_bound_decides_between_none_and_low_alone() -> None:
     plain = calibration(mode="labelled", answerable=TWENTY)
     bound = plain.with_risk(0.1)
     levels = {top: assess([top, 0.1], calibration=bound) for top in (0.3, 0.405, 0.415, 0.5, 0.7)}
@@ -52,6 +52,21 @@ def test_the_bound_decides_about_none_alone() -> None:
     for top, confidence in levels.items():
         assert confidence.probability == assess([top, 0.1], calibration=plain).probability
         assert "none for at most 10% of answerable queries" in confidence.rationale
+
+
+@pytest.mark.parametrize(("top", "level"), [(0.45, "none"), (0.50, "moderate"), (0.60, "high")])
+def test_a_bound_sends_nobody_away_who_would_read(top: float, level: str) -> None:
+    """Unusually low for an answerable query, but so likely that reading is worth it."""
+    bound = calibration(answerable=tuple(0.7 + n / 100 for n in range(20)), max_false_none=0.1)
+    confidence = assess([top, 0.1], calibration=bound)
+    assert confidence.level == level
+    if level == "none":
+        assert (confidence.probability or 0.0) > 0.2
+        assert confidence.rationale.endswith(
+            "probability 0.27: rarely as low for an answerable query. Prefer an external source."
+        )
+    else:
+        assert "Read these" in confidence.rationale
 
 
 def test_the_smallest_sample_can_just_say_none() -> None:
@@ -109,6 +124,7 @@ def test_a_group_has_a_bound_of_its_own() -> None:
     assert (a.answerable, b.answerable) == (TWENTY, high)
     assert assess([0.45, 0.1], calibration=a).level == "low"
     assert assess([0.45, 0.1], calibration=b).level == "none"
+    assert assess([0.55, 0.1], calibration=b).level == "moderate"
     assert b.for_group("a") == a
     with pytest.raises(CalibrationError, match=r"at least 9 .* got 5"):
         whole.for_group("c")
@@ -161,7 +177,7 @@ def test_coverage_is_nominal(n: int, negatives: int) -> None:
 def test_coverage_holds_within_each_group_where_groups_differ() -> None:
     """Over all of them together it does not: that is what the groups are for."""
     random = Random(0)
-    middles = {"a": 0.35, "b": 0.65}
+    middles = {"a": 0.15, "b": 0.40}
     own, whole = {"a": 0.0, "b": 0.0}, {"a": 0.0, "b": 0.0}
     for _ in range(DRAWS):
         tops = {

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Literal
+from typing import Any, Literal
 
 from recall_signal.calibration.labels import sigmoid
-from recall_signal.calibration.model import (
+from recall_signal.calibration.levels import (
     DEFAULT_CUTS,
-    Calibration,
     check_prior,
     level_of,
     shift_prior,
     with_probability,
 )
+from recall_signal.calibration.model import Calibration
 from recall_signal.calibration.observe import top_of
-from recall_signal.calibration.saved import VERSION, read
+from recall_signal.calibration.saved import VERSION, read, write
 from recall_signal.calibration.scale import STREAM_SLOPE, stream_scale
 from recall_signal.confidence import RecallConfidence
 from recall_signal.errors import ConfigurationError
@@ -67,8 +66,21 @@ class Baseline:
     def __len__(self) -> int:
         return len(self._tops)
 
+    def __copy__(self) -> Baseline:
+        return self
+
     def __deepcopy__(self, memo: object) -> Baseline:
         return self  # a retriever's copies share its traffic
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:  # which stays behind: it belongs to this process
+            state = {**vars(self), "_tops": self._tops.copy(), "_ranked": list(self._ranked)}
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = Lock()
 
     @property
     def ready(self) -> bool:
@@ -113,11 +125,11 @@ class Baseline:
             del self._ranked[bisect_left(self._ranked, self._tops.popleft())]
 
     def save(self, path: str | Path) -> None:
-        """Write the window as JSON: top scores only."""
+        """Write the window as JSON: top scores only. The file is replaced whole."""
         with self._lock:
             tops = tuple(self._tops)
         values = asdict(_Saved(self.mode, self.window, self.prior, tops))
-        Path(path).write_text(json.dumps({"v": VERSION, **values}) + "\n", "utf-8")
+        write(path, {"v": VERSION, **values})
 
     @classmethod
     def load(cls, path: str | Path) -> Baseline:

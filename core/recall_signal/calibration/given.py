@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from recall_signal.calibration.hub import HubChoice
 from recall_signal.calibration.journal import Journal, Observation
-from recall_signal.calibration.model import check_prior
+from recall_signal.calibration.levels import check_prior
 from recall_signal.calibration.probes import Probe
 from recall_signal.calibration.pseudo import as_pair
 from recall_signal.calibration.risk import check_sample
 from recall_signal.errors import CalibrationError, ConfigurationError, InvalidInputError
+from recall_signal.reports import RerankerScale
 
 __all__ = ["FEWEST_PROBES", "FitInput", "Label", "check_probes", "fit_input"]
 
@@ -40,6 +42,8 @@ class FitInput:
     seed: int = 0
     prior: float = 0.5
     max_false_none: float | None = None
+    hub_correction: HubChoice = False
+    rerank_scale: RerankerScale = "unknown"
     progress: Callable[[int, int], None] | None = None
     memory: MutableMapping[str, Observation] = field(default_factory=dict)
 
@@ -53,6 +57,7 @@ def fit_input(
     encoder: str | None = None,
     prior: float = 0.5,
     max_false_none: float | None = None,
+    hub_correction: HubChoice = False,
     resume: str | Path | None = None,
     **rest: Any,
 ) -> FitInput:
@@ -67,6 +72,10 @@ def fit_input(
     check_prior(prior)
     if not isinstance(encoder, str | None):
         raise ConfigurationError(f"encoder must be a name, got {type(encoder).__name__}")
+    if hub_correction not in (True, False, "auto"):
+        raise ConfigurationError(
+            f"hub_correction must be True, False or 'auto', got {hub_correction!r:.40}"
+        )
     labels = None if labelled is None else [_label(item) for item in _items(labelled, "labelled")]
     if max_false_none is not None:
         check_sample(sum(label.relevant for label in labels or ()), max_false_none)
@@ -83,6 +92,7 @@ def fit_input(
         encoder=encoder,
         prior=prior,
         max_false_none=max_false_none,
+        hub_correction="auto" if hub_correction == "auto" else bool(hub_correction),
         memory={} if resume is None else Journal(resume),
         **rest,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, MutableMapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,21 @@ __all__ = ["Journal", "Observation"]
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What is kept of one search: the top cosine, and the top without a piece's own document."""
+    """What is kept of one search.
+
+    Attributes:
+        top: The top cosine.
+        without: The top without a piece's own document.
+        corrected: Hub-corrected, where that was asked for.
+        corrected_without: Likewise.
+        reranked: A reranker's best score, where there was one.
+    """
 
     top: float | None
     without: float | None = None
+    corrected: float | None = None
+    corrected_without: float | None = None
+    reranked: float | None = None
 
 
 class Journal(MutableMapping[str, Observation]):
@@ -44,7 +55,7 @@ class Journal(MutableMapping[str, Observation]):
 
     def __setitem__(self, key: str, seen: Observation) -> None:
         self._seen[key] = seen
-        row = {"key": key, "top": seen.top, "without": seen.without}
+        row = {"key": key, **asdict(seen)}
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
 
@@ -62,9 +73,8 @@ def _row(line: str) -> tuple[str, Observation] | None:
     """What a line holds, None where it is not one of ours."""
     try:
         row = json.loads(line)
-        seen = Observation(_figure(row["top"]), _figure(row["without"]))
-        return str(row["key"]), seen
-    except (ValueError, TypeError, KeyError, RecursionError):
+        return str(row.pop("key")), Observation(**{name: _figure(row[name]) for name in row})
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -12,28 +10,30 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict
 
+from recall_signal.calibration.decide import NO_VECTORS, decide, lifted
+from recall_signal.calibration.hub import Corrected, HubChoice, HubCorrection
 from recall_signal.calibration.labels import Platt, VennAbers
-from recall_signal.calibration.risk import check_sample, p_value
-from recall_signal.calibration.saved import VERSION, read
+from recall_signal.calibration.levels import (
+    DEFAULT_CUTS,
+    check_prior,
+    probability_at,
+    shift_prior,
+)
+from recall_signal.calibration.reranker import RerankScale
+from recall_signal.calibration.risk import check_sample
+from recall_signal.calibration.saved import VERSION, read, write
 from recall_signal.calibration.scale import Scale
-from recall_signal.confidence import Basis, Level, RecallConfidence
+from recall_signal.calibration.summary import summary
+from recall_signal.confidence import RecallConfidence
 from recall_signal.driver import drive, drive_async
 from recall_signal.errors import CalibrationError, ConfigurationError
+from recall_signal.pool import Pool
+from recall_signal.reports import RerankerScale
 
-__all__ = ["DEFAULT_CUTS", "Calibration", "Mode", "Status", "level_of", "with_probability"]
+__all__ = ["Calibration", "Mode", "Status"]
 
 Mode = Literal["null", "null+past", "labelled"]
-Status = Literal["ok", "no_valid_threshold"]
-
-DEFAULT_CUTS = (0.2, 0.5, 0.8)
-"""Probabilities from which a level is low, moderate and high."""
-
-_NOTES: dict[Level, str] = {
-    "high": "a strong match of the topic. Read these; the exact fact is not verified.",
-    "moderate": "a plausible match of the topic. Read these; the exact fact is not verified.",
-    "low": "probably nothing relevant. Consider an external source.",
-    "none": "likely nothing relevant. Prefer an external source.",
-}
+Status = Literal["ok", "few_documents", "labels_do_not_separate", "no_valid_threshold"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,11 @@ class Calibration:
     Attributes:
         mode: What it was learnt from: ``null`` (probes and pieces of stored texts),
             ``null+past`` (and unlabelled past queries), ``labelled``.
-        status: ``no_valid_threshold`` where the anchors do not separate; levels then stay on
-            the uncalibrated basis.
+        status: ``ok``; ``few_documents`` where the cut rests on fewer than twenty pieces of
+            stored texts; ``labels_do_not_separate`` where labelled answerable queries score no
+            higher than the others, so that the labels are left out; ``no_valid_threshold``
+            where the anchors do not separate either. Only with the last are levels left on the
+            uncalibrated basis, see :attr:`decides`.
         scale: Cut and step on the top cosine.
         line: Statistic to probability; universal without labels, Platt's with few labels.
         free_form: A Venn-Abers predictor instead, with many labels.
@@ -64,6 +67,8 @@ class Calibration:
         answerable: Ascending top cosines of labelled answerable queries.
         groups: The same for each group that labelled queries were given with.
         max_false_none: Bound on the share of answerable queries that read ``none``.
+        reranker: What was learnt about the reranker's scores, where there was one.
+        hub: The line on hub-corrected cosines, for pools that bring vectors; see :meth:`fit`.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -85,9 +90,11 @@ class Calibration:
     answerable: tuple[float, ...] = ()
     groups: tuple[tuple[str, tuple[float, ...]], ...] = ()
     max_false_none: float | None = None
+    hub: HubCorrection | None = None
+    reranker: RerankScale | None = None
 
     def __post_init__(self) -> None:
-        if self.status == "ok" and not self.scale.usable:
+        if self.decides and not self.scale.usable:
             raise ConfigurationError(f"a step of {self.scale.step} is no scale")
         check_prior(self.prior)
         low, moderate, high = self.cuts
@@ -116,6 +123,8 @@ class Calibration:
         prior: float = 0.5,
         max_false_none: float | None = None,
         resume: str | Path | None = None,
+        hub_correction: HubChoice = False,
+        rerank_scale: RerankerScale = "unknown",
     ) -> Calibration:
         """Learn the scale of a retriever through its own search, in about 180 searches.
 
@@ -140,11 +149,18 @@ class Calibration:
             resume: A file for the figures of each search (no texts); an interrupted fit that
                 is called again with it goes on. Without ``documents`` the probes are asked
                 again, for their texts. Once the corpus has changed, use a new file.
+            hub_correction: Take from each candidate half of how near it is to general questions
+                (True), which helps encoders whose vectors crowd and harms others; ``"auto"``
+                does so only where ``labelled`` shows that it helps. Needs pools with
+                ``vectors`` and ``query_vector``, and later ones with ``vectors``; one without
+                is judged by the uncorrected line, and says so.
+            rerank_scale: What the ``rerank_scores`` of the pools are, where they have some.
 
         Raises:
-            CalibrationError: Too few probes brought a cosine back, or too few labels for
-                ``max_false_none``; the message says how many are needed.
-            ConfigurationError: ``prior`` or ``max_false_none`` is out of its range.
+            CalibrationError: Too few probes brought a cosine back, too few labels for
+                ``max_false_none``, or ``hub_correction=True`` without vectors; the message
+                says what is needed.
+            ConfigurationError: A setting is out of its range.
             InvalidInputError: An argument is of another type.
         """
         from recall_signal.calibration.fit import fit_flow, fit_input
@@ -160,6 +176,8 @@ class Calibration:
             prior=prior,
             max_false_none=max_false_none,
             resume=resume,
+            hub_correction=hub_correction,
+            rerank_scale=rerank_scale,
         )
         return drive(fit_flow(given), lambda request: search(request.query))
 
@@ -171,50 +189,36 @@ class Calibration:
         flow = fit_flow(fit_input(**given))
         return await drive_async(flow, lambda request: search(request.query))
 
+    @property
+    def decides(self) -> bool:
+        """Whether levels follow this calibration."""
+        return self.status != "no_valid_threshold"
+
     def apply(self, confidence: RecallConfidence, cosines: Sequence[float]) -> RecallConfidence:
         """The signal with its calibrated level; ``cosines`` are finite, the highest first."""
         top = cosines[0]
-        if self.status != "ok":
-            return self._lifted(confidence, top)
+        if not self.decides:
+            return lifted(self, confidence, top)
         probability = self.probability_of(self.scale.of(top))
-        level = level_of(probability, self.cuts)
-        basis: Basis = "labels" if self.mode == "labelled" else "calibration"
-        text = f"a cut of {self.scale.cut:.2f} learnt from this retriever ({self.mode})"
-        if self.max_false_none is not None:
-            basis = "labels"
-            text += f", none for at most {100 * self.max_false_none:.3g}% of answerable queries"
-            if self._is_unusual(top):
-                level = "none"
-            elif level == "none":
-                level = "low"
-        return with_probability(confidence, probability, level, basis, text)
+        note = "" if self.hub is None else NO_VECTORS
+        return decide(self, confidence, top, probability, self.scale.cut, note)
 
-    def _is_unusual(self, top: float) -> bool:
-        """Whether the bound allows ``none`` for this top cosine."""
-        return self.max_false_none is None or p_value(top, self.answerable) <= self.max_false_none
-
-    def _lifted(self, confidence: RecallConfidence, top: float) -> RecallConfidence:
-        """The uncalibrated signal; a bound holds for it too, so ``none`` may become ``low``."""
-        if confidence.level != "none" or self._is_unusual(top):
-            return confidence
-        text = f"Top cosine {confidence.top_score:.2f}, not unusual for answerable queries: "
-        return confidence.model_copy(
-            update={"level": "low", "basis": "labels", "rationale": text + _NOTES["low"]}
-        )
+    def for_pool(self, pool: Pool) -> Calibration | Corrected:
+        """What judges this pool: the hub-corrected line where it can, else this calibration."""
+        if self.hub is None or (corrected := self.hub.bank.top(pool)) is None:
+            return self
+        return Corrected(self, self.hub, corrected)
 
     def probability_of(self, statistic: float) -> float:
         """P(something relevant was retrieved) at this statistic, under :attr:`prior`."""
-        if self.free_form is None:
-            return shift_prior(self.line.probability(statistic), self.prior)
-        probability = self.free_form.probability(statistic)
-        return shift_prior(probability, self.prior, self.free_form.share)
+        return probability_at(statistic, self.line, self.free_form, self.prior)
 
     def interval(self, top_score: float) -> tuple[float, float] | None:
         """The Venn-Abers interval of the probability at this top cosine, None without one.
 
         Its width shows how few labels there are near this score.
         """
-        if self.free_form is None or self.status != "ok":
+        if self.free_form is None or not self.decides:
             return None
         lower, upper = self.free_form.interval(self.scale.of(top_score))
         share = self.free_form.share
@@ -231,9 +235,11 @@ class Calibration:
     def with_risk(self, max_false_none: float) -> Calibration:
         """The same calibration, with a bound on the answerable queries that read ``none``.
 
-        Holds on average for queries like the labelled answerable ones (conformal p-values). The
-        bound is used up: ``none`` is what the lowest such share of them reads, whatever their
-        probability, and nothing else reads it.
+        Holds on average for queries like the labelled answerable ones (conformal p-values). It
+        decides between ``low`` and ``none``, which both send the reader elsewhere: ``none`` is
+        what the lowest such share of them reads, and nothing else reads it. A query whose
+        probability says moderate or high is never told ``none`` by the bound, so the share is
+        smaller where the labels separate badly.
 
         Raises:
             CalibrationError: Too few labelled answerable queries, or no labels at all; the
@@ -285,9 +291,12 @@ class Calibration:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write this calibration as JSON: numbers and names only, no texts, no vectors."""
-        values = {"v": VERSION, **asdict(self)}
-        Path(path).write_text(json.dumps(values, indent=1, allow_nan=False) + "\n", "utf-8")
+        """Write this calibration as JSON: numbers and names only, no texts.
+
+        No vectors either, those of the probes excepted where there is a hub correction. The
+        file is replaced whole: a reader sees the old one or the new one.
+        """
+        write(path, {"v": VERSION, **asdict(self)}, indent=1)
 
     @classmethod
     def load(cls, path: str | Path) -> Calibration:
@@ -300,55 +309,4 @@ class Calibration:
         return read(path, cls, "calibration")
 
     def __str__(self) -> str:
-        counts = ", ".join(f"{count} {kind}" for kind, count in self.counts)
-        lines = [
-            f"Calibration ({self.mode}): {self.status}",
-            f"  encoder {self.encoder or 'not named'}, {self.corpus_size or 'unknown number of'}"
-            f" documents, {self.created}",
-            f"  from {counts}",
-            f"  cut {self.scale.cut:.3f}, step {self.scale.step:.3f}, overlap {self.overlap:.0%}",
-        ]
-        lines += [
-            f"  {kind:<9} quartiles {low:.3f} {middle:.3f} {high:.3f}"
-            for kind, (low, middle, high) in self.anchors
-        ]
-        lines += [f"  note: {warning}" for warning in self.warnings]
-        return "\n".join(lines)
-
-
-def level_of(probability: float, cuts: tuple[float, float, float]) -> Level:
-    """The level of a probability."""
-    return _BY_PROBABILITY[bisect_right(cuts, probability)]
-
-
-_BY_PROBABILITY: tuple[Level, ...] = ("none", "low", "moderate", "high")
-
-
-def shift_prior(probability: float, prior: float, given: float = 0.5) -> float:
-    """A probability at the prior ``given``, moved to another one."""
-    if prior == given:
-        return probability
-    favour = probability * prior * (1.0 - given)
-    against = (1.0 - probability) * (1.0 - prior) * given
-    return favour / (favour + against) if favour else 0.0
-
-
-def check_prior(prior: float) -> None:
-    """Refuse a prior that is not a share strictly between 0 and 1."""
-    if not isinstance(prior, float) or not 0.0 < prior < 1.0:
-        raise ConfigurationError("prior must be a share between 0 and 1, both excluded")
-
-
-def with_probability(
-    confidence: RecallConfidence, probability: float, level: Level, basis: Basis, scale: str
-) -> RecallConfidence:
-    """A signal whose level follows a probability; all other fields stay as they are."""
-    return confidence.model_copy(
-        update={
-            "level": level,
-            "probability": round(probability, 4),
-            "basis": basis,
-            "rationale": f"Top cosine {confidence.top_score:.2f} against {scale}, "
-            f"probability {probability:.2f}: {_NOTES[level]}",
-        }
-    )
+        return summary(self)

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from math import isfinite, nan
 from typing import Any
 
+from recall_signal.calibration.hub import Bank
 from recall_signal.calibration.journal import Observation
 from recall_signal.calibration.pseudo import PseudoQuery, is_source
+from recall_signal.calibration.reranker import best_of
 from recall_signal.errors import InvalidInputError
 from recall_signal.pool import Pool
 from recall_signal.thresholds import RANGE_TOLERANCE
@@ -32,16 +34,37 @@ def as_pool(found: Any) -> Pool:
     return Pool(found)
 
 
-def observe(pool: Pool, piece: PseudoQuery | None) -> Observation:
-    """The pool's top cosine, and the one without the document that a piece was cut from."""
+def observe(pool: Pool, piece: PseudoQuery | None, bank: Bank | None = None) -> Observation:
+    """The pool's top cosine, and the one without the document that a piece was cut from.
+
+    With a bank both also hub-corrected, where the pool has vectors.
+    """
+    top, reranked = top_of(pool.cosines), best_of(pool.rerank_scores)
+    corrected = bank.top(pool) if bank is not None and top is not None else None
     if piece is None:
-        return Observation(top_of(pool.cosines))
-    if pool.texts is None and (pool.ids is None or piece.source_id is None):
-        # Nothing tells the piece's own document; the best candidate can hardly be another.
-        ranked = sorted(_finite(pool.cosines), reverse=True)
-        return Observation(top_of(ranked), top_of(ranked[1:]))
-    others = [c for c, own in zip(pool.cosines, is_source(pool, piece), strict=True) if not own]
-    return Observation(top_of(pool.cosines), top_of(others))
+        return Observation(top, corrected=corrected, reranked=reranked)
+    own = _own(pool, piece)
+    others = top_of(c for c, same in zip(pool.cosines, own, strict=True) if not same)
+    return Observation(
+        top,
+        others,
+        corrected,
+        bank.top(pool, own) if bank is not None and corrected is not None else None,
+        reranked,
+    )
+
+
+def _own(pool: Pool, piece: PseudoQuery) -> list[bool]:
+    """Which candidates are the document that the piece was cut from."""
+    if pool.texts is not None or (pool.ids is not None and piece.source_id is not None):
+        return is_source(pool, piece)
+    # Nothing tells the piece's own document; the best candidate can hardly be another.
+    values = [_as_float(cosine) for cosine in pool.cosines]
+    best = max((v for v in values if isfinite(v)), default=nan)
+    own = [False] * len(values)
+    if best in values:
+        own[values.index(best)] = True
+    return own
 
 
 def top_of(cosines: Iterable[Any]) -> float | None:

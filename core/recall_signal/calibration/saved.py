@@ -1,21 +1,50 @@
-"""Reading back what was saved: a file is checked before anything is made of it."""
+"""Saving whole files, and reading them back: a file is checked before anything is made of it."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
-from typing import TypeVar
+from shutil import copymode
+from typing import Any, TypeVar
+from uuid import uuid4
 
 from pydantic import TypeAdapter
 
 from recall_signal.errors import CalibrationError
 
-__all__ = ["VERSION", "read"]
+__all__ = ["VERSION", "read", "write"]
 
 VERSION = 1
 
 Saved = TypeVar("Saved")
+
+
+def write(path: str | Path, values: Mapping[str, Any], *, indent: int | None = None) -> None:
+    """Write plain values as JSON; the file is the old one or the new one, never a part of it.
+
+    Raises:
+        OSError: The file cannot be written; what was there is left as it was.
+    """
+    target = Path(path).resolve()  # what a link points to is replaced, not the link
+    text = json.dumps(values, indent=indent, allow_nan=False) + "\n"
+    if target.exists() and not target.is_file():  # a device or a pipe cannot be replaced
+        Path(path).write_text(text, "utf-8")
+        return
+    beside = target.with_name(f".{target.name}.{uuid4().hex[:8]}")
+    try:
+        with beside.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            copymode(target, beside)
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def read(path: str | Path, kind: type[Saved], name: str) -> Saved:
