@@ -51,10 +51,12 @@ class StoreMemory:
     """What one wrapper has found out about its store.
 
     Attributes:
+        asked: Whether the store's settings were read, which may have been a request.
         unit: Whether the stored vectors have length 1; None until that was looked at.
         told: Failed checks that were logged: each is, once.
     """
 
+    asked: bool = False
     unit: bool | None = None
     told: set[str] = field(default_factory=set)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import eq, is_
@@ -14,19 +14,21 @@ from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from langchain_recall_signal.stores import Hits, find_adapter
-from langchain_recall_signal.stores.base import SCORED_SEARCH
 from langchain_recall_signal.tap import (
     Recorder,
+    Tap,
     expects_k,
     innermost,
     is_tappable,
     page_size,
+    search_arguments,
     searched_store,
     tapped,
 )
 from recall_signal import ConfigurationError, ScoreKind
 from recall_signal.flow import Candidates
 from recall_signal.reading import EmbedQuery, ReadVectors, StoreAccess, StoreMemory, completed
+from recall_signal.scores import parse_score_kind
 from recall_signal.stores import Reading, checked, checked_items, read_scores
 
 __all__ = ["Call", "Reader", "Retrieve", "Steps"]
@@ -52,14 +54,47 @@ class Reader:
         """Whether the scores of the search are seen."""
         self.takes_k = {way: expects_k(retriever, way) for way in ("invoke", "ainvoke")}
         self._tapped: tuple[dict[str, Any], Runnable[Any, Any]] | None = None
-        self.search, self.score_key = SCORED_SEARCH, None
+        self._widens: bool | None = None
+        self.tap = Tap()
         if self.taps and self.adapter is not None:
-            self.search = self.adapter.scored_search(self.store)
-            self.score_key = self.adapter.score_key(self.store)
+            adapter, store = self.adapter, self.store
+            self.tap = Tap(adapter.scored_search(store), adapter.score_key(store))
 
     def fits(self, retriever: Runnable[Any, Any]) -> bool:
         """Whether the retriever still searches the store that this was made for."""
         return self.store is getattr(innermost(retriever), "vectorstore", self.store)
+
+    def sees(self, retriever: Runnable[Any, Any], kwargs: Mapping[str, Any]) -> bool:
+        """Whether the scores of a search with these arguments are seen."""
+        if not self.taps or self.adapter is None or not self.adapter.unlike:
+            return self.taps
+        return self.adapter.unlike.isdisjoint(search_arguments(retriever, kwargs))
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was searched yet: a store's settings may have to be asked for."""
+        return self._widens is None
+
+    @property
+    def widens(self) -> bool:
+        """Whether more hits mean more cosines, and leave those of the page alone.
+
+        Fused and scaled scores may put other documents first where more are asked for.
+        """
+        if not self._widens:  # what is not known yet may be known at the next call
+            self._widens = self.taps and self._keeps_order()
+        return self._widens
+
+    def _keeps_order(self) -> bool:
+        kind = self.kind
+        try:
+            if kind is None and self.adapter is not None:
+                kind = parse_score_kind(self.adapter.score_kind(self.store))
+        except NotImplementedError:  # an adapter that reads in its own way
+            return True
+        except Exception:  # said when the scores are read
+            return False
+        return kind is ScoreKind.BM25 or (kind is not None and kind.convertible)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_tapped": None}  # the class of a view has no name to be found by
@@ -145,13 +180,13 @@ class Call:
             given = k if isinstance(k, int | float) else type(k).__name__
             raise ConfigurationError(f"k must be a whole number of at least 1, got {given}")
         self.reader = reader
-        self.recorder = Recorder(reader.search, reader.score_key)
+        self.recorder = Recorder(reader.tap)
         self.k = limit = k
         self.retriever = self.target = retriever
-        if reader.taps:  # only here is the page cut from a longer list, so its size has to be known
+        if reader.sees(retriever, kwargs):  # only here is the page cut from a longer list
             self.k = page_size(retriever, k)
             self.target = reader.tapped(retriever)
-            limit = max(self.k, pool_size) if self.k else None
+            limit = max(self.k, pool_size) if self.k and reader.widens else k
         self.own_kwargs = self.kwargs = kwargs
         if limit is not None and reader.takes_k[method]:
             self.kwargs = {**kwargs, "k": limit}

@@ -8,11 +8,12 @@ Neither the retriever nor the store is touched, and there is exactly one search.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from inspect import Parameter, signature
+from inspect import Parameter, getattr_static, signature
 from types import new_class
 from typing import Any, Literal
 
@@ -27,10 +28,12 @@ from langchain_recall_signal.stores.base import SCORED_SEARCH
 
 __all__ = [
     "Recorder",
+    "Tap",
     "innermost",
     "is_tappable",
     "listening",
     "page_size",
+    "search_arguments",
     "searched_store",
     "tapped",
 ]
@@ -39,21 +42,40 @@ _OWN_SEARCH = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", 
 _TAPPED_SEARCHES = ("similarity", "similarity_score_threshold")
 
 
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """How the scores of one store's searches are seen.
+
+    Attributes:
+        search: The scored search that takes the place of the plain one; None where the plain
+            one runs, and a scored search inside of it is looked at.
+        score_key: Where the plain search puts the scores into the metadata, if it does.
+    """
+
+    search: str | None = SCORED_SEARCH
+    score_key: str | None = None
+
+
 @dataclass(slots=True)
 class Recorder:
     """What one call of the view saw; later searches of the same call replace earlier ones.
 
     Attributes:
-        search: The store's search with scores.
-        score_key: Where its plain search puts the scores, if it does.
+        tap: What is looked at.
         hits: What was found, with the store's own numbers.
         query_vector: What was searched with.
     """
 
-    search: str = SCORED_SEARCH
-    score_key: str | None = None
+    tap: Tap = Tap()
     hits: Sequence[tuple[Document, Any]] | None = None
     query_vector: Sequence[float] | None = None
+
+    def after_own_search(self, documents: list[Document]) -> list[Document]:
+        """What the plain search found; some stores put the score into the metadata."""
+        key = self.tap.score_key
+        if key is not None:
+            self.hits = [(document, document.metadata.get(key)) for document in documents]
+        return documents
 
     def as_hits(self) -> Hits | None:
         """The recorded search, None where there was none."""
@@ -118,6 +140,15 @@ def page_size(retriever: Runnable[Any, Any], k: int | None) -> int | None:
     return _default_k(type(retriever.vectorstore))
 
 
+def search_arguments(retriever: Runnable[Any, Any], kwargs: Mapping[str, Any]) -> set[str]:
+    """The names of what the search gets: from the call, from bindings, from the retriever."""
+    names = set(kwargs)
+    while isinstance(retriever, RunnableBindingBase):
+        names.update(retriever.kwargs)
+        retriever = retriever.bound
+    return names.union(getattr(retriever, "search_kwargs", ()))
+
+
 def tapped(retriever: Runnable[Any, Any]) -> Runnable[Any, Any]:
     """The same retriever, settings and bindings included, on a view of its store."""
     if isinstance(retriever, RunnableBindingBase):
@@ -160,25 +191,27 @@ def _view_class(store_class: type[VectorStore]) -> type[VectorStore]:
 
     def similarity_search(self: Any, query: str, *args: Any, **kwargs: Any) -> list[Document]:
         recorder = _listener()
-        try:
-            hits = getattr(self, recorder.search)(query, *args, **kwargs)
-        except NotImplementedError:
-            found = store_class.similarity_search(self, query, *args, **kwargs)
-            return _scored_inside(found, recorder)
-        recorder.hits = hits
-        return [hit[0] for hit in hits]
+        search = recorder.tap.search
+        if search is not None:
+            with suppress(NotImplementedError):
+                hits = getattr(self, search)(query, *args, **kwargs)
+                recorder.hits = hits
+                return [hit[0] for hit in hits]
+        found = store_class.similarity_search(self, query, *args, **kwargs)
+        return recorder.after_own_search(found)
 
     async def asimilarity_search(
         self: Any, query: str, *args: Any, **kwargs: Any
     ) -> list[Document]:
         recorder = _listener()
-        try:
-            hits = await getattr(self, "a" + recorder.search)(query, *args, **kwargs)
-        except NotImplementedError:
-            found = await store_class.asimilarity_search(self, query, *args, **kwargs)
-            return _scored_inside(found, recorder)
-        recorder.hits = hits
-        return [hit[0] for hit in hits]
+        search = recorder.tap.search
+        if search is not None:
+            with suppress(NotImplementedError):
+                hits = await getattr(self, f"a{search}")(query, *args, **kwargs)
+                recorder.hits = hits
+                return [hit[0] for hit in hits]
+        found = await store_class.asimilarity_search(self, query, *args, **kwargs)
+        return recorder.after_own_search(found)
 
     def similarity_search_with_score(self: Any, *args: Any, **kwargs: Any) -> Any:
         hits = store_class.similarity_search_with_score(self, *args, **kwargs)
@@ -212,14 +245,6 @@ def _view_class(store_class: type[VectorStore]) -> type[VectorStore]:
     return view_class
 
 
-def _scored_inside(documents: list[Document], recorder: Recorder) -> list[Document]:
-    """What a store without scored search found; some put the score into the metadata."""
-    key = recorder.score_key
-    if key is not None:
-        recorder.hits = [(document, document.metadata.get(key)) for document in documents]
-    return documents
-
-
 def _leave_open(_view: Any) -> None:
     """A view closes nothing when it goes: the store does that for what it opened."""
 
@@ -245,4 +270,5 @@ def _whole(value: Any) -> int | None:
 
 
 def _same(cls: type, base: type, name: str) -> bool:
-    return getattr(cls, name) is getattr(base, name)
+    """Whether a class has the method from that base, also where a tracer has wrapped it."""
+    return getattr_static(cls, name) is getattr_static(base, name)

@@ -151,7 +151,7 @@ class TestIndexTypes:
         response = recall(store)
         assert response.confidence.level == "unknown"
         assert response.confidence.reason == "score_not_convertible"
-        assert response.pool.cosines == [None] * 50
+        assert response.pool.cosines == [None] * 10
         again = recall(store, embeddings=encoder)
         assert again.cosine_source == "embeddings"
         check(again, UNIT)

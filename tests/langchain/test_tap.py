@@ -5,6 +5,7 @@ import logging
 import pickle
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from langchain_community.vectorstores import FAISS
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, VectorStoreRetriever
 from langchain_fakes import (
     DIMENSION,
     QUERY,
@@ -432,3 +433,22 @@ class TestTheViewIsMadeOnce:
         response = RecallRetriever.from_vectorstore(store, k=2, score_kind="cosine").recall(QUERY)
         assert len(response.documents) == 2
         assert response.cosine_source == "declared"
+
+
+def test_a_tracer_that_wraps_the_frameworks_methods_does_not_hide_the_store(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Instrumentations put descriptors in place that give a new object at each access."""
+
+    class Wrapped:
+        def __init__(self, method: Any) -> None:
+            self.method = method
+
+        def __get__(self, instance: Any, owner: Any = None) -> Any:
+            return partial(self.method, instance) if instance is not None else partial(self.method)
+
+    name = "_get_relevant_documents"
+    monkeypatch.setattr(VectorStoreRetriever, name, Wrapped(vars(VectorStoreRetriever)[name]))
+    bare = simple_store(count=3).as_retriever()
+    assert is_tappable(bare)
+    assert RecallRetriever(retriever=bare).recall(QUERY).cosine_source == "store"

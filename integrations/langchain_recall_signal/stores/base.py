@@ -40,18 +40,26 @@ class StoreAdapter:
     Attributes:
         ties_keep_order: Whether the order of equal scores does not depend on how many hits are
             asked for.
+        unlike: Search arguments with which the scored search is not the plain one, or its number
+            is not of this kind. The plain search then runs, and its scores are not looked at.
     """
 
     ties_keep_order: bool = True
+    unlike: frozenset[str] = frozenset()
 
     def score_kind(self, store: Any) -> ScoreKind:
-        """What the number in :meth:`scored_search` is, by the store's settings."""
+        """What the number in :meth:`scored_search` is, by the store's settings.
+
+        It may ask the store's server, once: see :class:`recall_signal.asked.AskedOnce`.
+        """
         raise NotImplementedError
 
-    def scored_search(self, store: Any) -> str:  # noqa: ARG002
+    def scored_search(self, store: Any) -> str | None:  # noqa: ARG002
         """The store's method that does what its ``similarity_search`` does and gives scores.
 
-        Its asynchronous twin has the same name with an ``a`` before it.
+        Its asynchronous twin has the same name with an ``a`` before it. None for a store whose
+        ``similarity_search`` does more: that runs as it is, and the scores are seen where it
+        calls ``similarity_search_with_score`` itself.
         """
         return SCORED_SEARCH
 

@@ -1,0 +1,37 @@
+"""The servers of the store suite: started once, when the first test asks for them."""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from services import postgres, redis_server
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """``postgresql://`` address of a PostgreSQL with the ``vector`` extension."""
+    with tempfile.TemporaryDirectory() as folder, postgres(Path(folder)) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """``redis://`` address of a Redis with its search module."""
+    with tempfile.TemporaryDirectory() as folder, redis_server(Path(folder)) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def milvus_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The file of a Milvus Lite, which starts with its first client."""
+
+    def sleep(seconds: float) -> None:
+        time.sleep(min(seconds, 0.02))  # half a second for each index, where a moment is enough
+
+    with pytest.MonkeyPatch.context() as patch:
+        impatient = SimpleNamespace(time=time.time, sleep=sleep)
+        patch.setattr("pymilvus.client.grpc_handler.time", impatient)
+        yield str(tmp_path_factory.mktemp("milvus") / "lite.db")

@@ -1,0 +1,209 @@
+"""Qdrant in this process: every distance, dense, sparse and hybrid."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+from zlib import crc32
+
+import pytest
+from llama_index.vector_stores.qdrant import QdrantVectorStore
+from llama_store_cases import (
+    DIMENSION,
+    OTHER_NORMS,
+    QUERY,
+    StoreConformance,
+    index_with_cosines,
+    page_of,
+)
+from qdrant_client import QdrantClient
+from qdrant_client.models import (
+    Distance,
+    MultiVectorComparator,
+    MultiVectorConfig,
+    PointStruct,
+    VectorParams,
+)
+
+from llama_index_recall_signal import RecallRetriever
+from llama_index_recall_signal.stores import Hits, find_adapter
+from recall_signal import ScoreKind
+
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local")
+
+Sparse = tuple[list[list[int]], list[list[float]]]
+
+
+def words(texts: list[str]) -> Sparse:
+    """Every word counts once."""
+    found = [sorted({crc32(word.encode()) for word in text.split()}) for text in texts]
+    return found, [[1.0] * len(text) for text in found]
+
+
+class Async:
+    """A client in this process shares nothing with its asynchronous twin, so this one stands in."""
+
+    def __init__(self, client: QdrantClient) -> None:
+        self.client = client
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        async def call(*args: Any, **settings: Any) -> Any:
+            return getattr(self.client, name)(*args, **settings)
+
+        return call
+
+
+def empty_store(distance: Distance = Distance.COSINE, **settings: Any) -> QdrantVectorStore:
+    client = QdrantClient(":memory:")
+    dense = VectorParams(size=DIMENSION, distance=distance)
+    # A store looks at its collection when it is made, and makes one at the first node only.
+    QdrantVectorStore("texts", client, dense_config=dense, **settings)._create_collection(
+        "texts", DIMENSION
+    )
+    return QdrantVectorStore("texts", client, Async(client), **settings)
+
+
+hybrid_store = partial(empty_store, enable_hybrid=True, sparse_doc_fn=words, sparse_query_fn=words)
+
+
+class QdrantConformance(StoreConformance):
+    norms = (1.0, *OTHER_NORMS)
+    distance: ClassVar[Distance] = Distance.COSINE
+    ties_keep_order = False
+
+    def store(self, number: int) -> Any:
+        return empty_store(self.distance)
+
+
+class TestQdrantCosine(QdrantConformance):
+    pass
+
+
+class TestQdrantDot(QdrantConformance):
+    distance = Distance.DOT
+
+
+class TestQdrantEuclid(QdrantConformance):
+    distance = Distance.EUCLID
+
+
+class TestQdrantManhattan(QdrantConformance):
+    """No number a cosine can be had from, but the vectors are."""
+
+    distance = Distance.MANHATTAN
+
+    def test_the_top_hit_has_the_highest_cosine(self) -> None:
+        """Nothing that this distance promises."""
+
+
+class TestQdrantHybridStoreInItsDefaultMode(QdrantConformance):
+    def store(self, number: int) -> Any:
+        return hybrid_store(self.distance)
+
+
+class TestQdrantHybrid(QdrantConformance):
+    mode = "hybrid"
+
+    def store(self, number: int) -> Any:
+        return hybrid_store(self.distance)
+
+    def test_the_top_hit_has_the_highest_cosine(self) -> None:
+        """Nothing that fusion promises."""
+
+
+def test_what_fusion_scores_is_never_taken_for_a_cosine() -> None:
+    index = index_with_cosines(hybrid_store(), [0.12, 0.11, 0.1])
+    bare = index.as_retriever(vector_store_query_mode="hybrid", similarity_top_k=3)
+    asked = "stored text 0"  # by its words the first text is the best one as well
+    index._embed_model.encoder.vectors[asked] = [1.0, *[0.0] * (DIMENSION - 1)]
+    assert bare.retrieve(asked)[0].score == 1.0
+    response = RecallRetriever(bare).recall(asked)
+    assert page_of(response.nodes) == page_of(bare.retrieve(asked))
+    assert response.cosine_source == "vectors"
+    assert response.confidence.top_score == pytest.approx(0.12)
+
+
+async def test_a_sparse_search_gets_its_cosines_from_the_dense_vectors() -> None:
+    index = index_with_cosines(hybrid_store(), [0.4, 0.3, 0.2])
+    bare = index.as_retriever(vector_store_query_mode="sparse", similarity_top_k=3)
+    asked = "text 2"
+    index._embed_model.encoder.vectors[asked] = [1.0, *[0.0] * (DIMENSION - 1)]
+    response = RecallRetriever(bare).recall(asked)
+    assert response.nodes[0].score == 2.0
+    assert response.pool.cosines[0] == pytest.approx(0.2, abs=1e-4)
+    assert sorted(response.pool.cosines) == pytest.approx([0.2, 0.3, 0.4], abs=1e-4)
+    assert (await RecallRetriever(bare).arecall(asked)).to_dict() == response.to_dict()
+
+
+def kind_of(store: QdrantVectorStore, mode: str = "default") -> ScoreKind:
+    adapter: Any = find_adapter(store)
+    kind: ScoreKind = adapter.score_kind(store, mode)
+    return kind
+
+
+def test_a_collection_is_asked_for_its_distance_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = empty_store(Distance.DOT)
+    asked: list[str] = []
+    ask = store.client.get_collection
+
+    def counted(name: str) -> Any:
+        asked.append(name)
+        return ask(name)
+
+    monkeypatch.setattr(store.client, "get_collection", counted)
+    assert [kind_of(store) for _ in range(3)] == [ScoreKind.INNER_PRODUCT] * 3
+    assert asked == ["texts"]
+
+
+def test_a_collection_of_another_distance_than_the_store_was_told() -> None:
+    found = empty_store(Distance.EUCLID)
+    dense = VectorParams(size=DIMENSION, distance=Distance.COSINE)
+    store = QdrantVectorStore("texts", found.client, dense_config=dense)
+    assert kind_of(store) is ScoreKind.L2
+
+
+def test_several_vectors_for_one_point_have_no_cosine() -> None:
+    client = QdrantClient(":memory:")
+    several = MultiVectorConfig(comparator=MultiVectorComparator.MAX_SIM)
+    client.create_collection(
+        "texts",
+        vectors_config={
+            "text-dense": VectorParams(
+                size=DIMENSION, distance=Distance.COSINE, multivector_config=several
+            )
+        },
+    )
+    assert kind_of(QdrantVectorStore("texts", client)) is ScoreKind.UNKNOWN
+    other = QdrantVectorStore("texts", client, dense_vector_name="not-there")
+    assert kind_of(other) is ScoreKind.UNKNOWN
+
+
+def test_settings_that_cannot_be_read(caplog: pytest.LogCaptureFixture) -> None:
+    store = QdrantVectorStore("not-there", QdrantClient(":memory:"))
+    assert kind_of(store) is ScoreKind.UNKNOWN
+    assert "distance failed: ValueError" in caplog.text
+
+
+def test_an_asynchronous_client_alone_tells_nothing() -> None:
+    store = QdrantVectorStore("texts", aclient=Async(QdrantClient(":memory:")))
+    adapter: Any = find_adapter(store)
+    assert kind_of(store) is ScoreKind.UNKNOWN
+    hits = index_with_cosines(empty_store(), [0.5]).as_retriever().retrieve(QUERY)
+    assert adapter.vectors(store, adapter_hits(hits)) is None
+
+
+def adapter_hits(nodes: Any) -> Any:
+    return Hits(nodes, "hybrid")
+
+
+def test_points_with_whole_numbers_for_ids() -> None:
+    """Collections that were filled elsewhere may have them; a node's id is a text."""
+    store = empty_store()
+    bare = index_with_cosines(store, [0.9, 0.2]).as_retriever()
+    hits = bare.retrieve(QUERY)
+    points = store.client.retrieve("texts", [hit.node_id for hit in hits], with_vectors=True)
+    store.client.upsert("texts", [PointStruct(id=7, vector=points[0].vector)])
+    hits[0].node.id_ = "7"  # type: ignore[attr-defined]
+    adapter: Any = find_adapter(store)
+    first, second = adapter.vectors(store, adapter_hits(hits))
+    assert first is not None
+    assert second is not None
