@@ -1,6 +1,7 @@
 """Every notebook runs from a clean kernel, in silence, and shows what is stored with it."""
 
 import re
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,22 @@ NOT_PORTABLE = {
     "a traceback": re.compile(r"Traceback \(most recent call last\)"),
     "a memory address": re.compile(r"\b0x[0-9a-f]{6,}\b"),
 }
+
+TAGS = {"table", "thead", "tbody", "tr", "th", "td", "div", "span", "strong", "code"}
+ATTRIBUTES = {"@style", "@align", "@dir", "@scope"}
+"""All that our own tables and cards are made of; what a foreign text brings along is not in it."""
+
+
+class Markup(HTMLParser):
+    """Every tag and every attribute of a piece of HTML."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found |= {tag, *(f"@{name}" for name, _ in attrs)}
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
@@ -66,7 +83,25 @@ def stored(path: Path) -> NotebookNode:
 
 
 def test_there_are_notebooks() -> None:
-    assert NOTEBOOKS
+    assert [path.stem for path in NOTEBOOKS] == ["01_first_look", "02_agent_web_fallback"]
+
+
+def test_it_is_short(stored: NotebookNode) -> None:
+    assert len(stored.cells) < 25
+
+
+def test_foreign_text_is_no_markup(stored: NotebookNode) -> None:
+    outputs = [output for cell in code_cells(stored) for output in cell.outputs]
+    html = "".join(output.get("data", {}).get("text/html", "") for output in outputs)
+    assert "<" in html
+    assert Markup(html).found <= TAGS | ATTRIBUTES
+
+
+def test_a_hostile_page_is_among_what_the_agents_read() -> None:
+    """Otherwise the test above would say little."""
+    notebook = nbformat.read(FOLDER / "02_agent_web_fallback.ipynb", as_version=4)
+    assert any("&lt;img src=x onerror=" in text for text in texts(notebook))
+    assert Markup("<b><img src=x onerror=alert(1)>").found == {"b", "img", "@src", "@onerror"}
 
 
 def test_it_runs_in_silence_and_shows_what_is_stored(path: Path, stored: NotebookNode) -> None:
