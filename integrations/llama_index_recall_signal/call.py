@@ -63,6 +63,7 @@ class Reader:
         store: The vector store, where it is known.
         adapter: The store's adapter, where there is one.
         mode: The query mode of the search.
+        ids: Where the search leaves its store's own ids of the hits.
         memory: What the wrapper knows of the store.
     """
 
@@ -72,6 +73,7 @@ class Reader:
     store: Any = None
     adapter: StoreAdapter | None = None
     mode: str = DEFAULT_MODE
+    ids: list[str] = field(default_factory=list)
     memory: StoreMemory = field(default_factory=StoreMemory)
 
     @property
@@ -118,7 +120,7 @@ class Reader:
 
     def _read(self, nodes: Sequence[NodeWithScore]) -> Reads:
         """The cosines behind these hits; a failure here becomes a reason."""
-        hits = Hits(nodes, self.mode)
+        hits = Hits(nodes, self.mode, self.ids)
         try:
             reading = self._read_scores(hits)
         except Exception as error:
@@ -166,24 +168,27 @@ class Call:
         if search is None:
             self.reader = Reader(bundle, fields.declared_kind, embed_model)
             return
+        adapter, mode = find_adapter(search.store), search.mode
+        if adapter is not None:
+            mode = adapter.mode(search.store, mode, search.options)
         self.reader = Reader(
             bundle=bundle,
             kind=fields.declared_kind,
             encoder=search.encoder,
             store=search.store,
-            adapter=find_adapter(search.store),
-            mode=search.mode,
+            adapter=adapter,
+            mode=mode,
             memory=memory,
         )
         own = fields.k or search.top_k
-        looks_wider = search.mode == DEFAULT_MODE and self.reader.can_widen
+        looks_wider = mode == DEFAULT_MODE and self.reader.can_widen
         if own is None or not looks_wider:
             own, limit = fields.k, fields.k  # what it returns is the page, however much that is
         else:
             limit = max(own, fields.pool_size)
         self.size, self.hits = own, []
-        self.target = widened(search, limit, own, self.hits)
-        self.own = widened(search, own, own, [])
+        self.target = widened(search, limit, own, self.hits, self.reader.ids)
+        self.own = widened(search, own, own, [], [])
 
     def steps(self) -> Steps:
         """Ask the retriever, once, and read what came back.

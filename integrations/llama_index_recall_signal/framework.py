@@ -7,7 +7,7 @@ behind that are read here and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,6 +17,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.vector_stores.types import VectorStoreQueryResult
 
 __all__ = ["VectorSearch", "vector_search", "widened"]
 
@@ -49,6 +50,7 @@ class VectorSearch:
         store: Its vector store.
         encoder: What embeds its queries.
         mode: Its query mode, as ``VectorStoreQueryMode`` names it.
+        options: What it hands to its store beside the query.
         top_k: How many hits it asks for; None where that is not a whole number.
     """
 
@@ -56,6 +58,7 @@ class VectorSearch:
     store: Any
     encoder: BaseEmbedding
     mode: str
+    options: Mapping[str, Any]
     top_k: int | None
 
 
@@ -69,12 +72,17 @@ def vector_search(retriever: BaseRetriever) -> VectorSearch | None:
         store=retriever._vector_store,
         encoder=retriever._embed_model,
         mode=retriever._vector_store_query_mode.value,
+        options=retriever._kwargs,
         top_k=top_k if type(top_k) is int and top_k > 0 else None,
     )
 
 
 def widened(
-    search: VectorSearch, limit: int | None, size: int | None, hits: list[NodeWithScore]
+    search: VectorSearch,
+    limit: int | None,
+    size: int | None,
+    hits: list[NodeWithScore],
+    ids: list[str],
 ) -> VectorIndexRetriever:
     """A copy for one call that searches wider and returns what the retriever itself would.
 
@@ -83,6 +91,7 @@ def widened(
         limit: How many hits the copy asks for; None leaves its own number.
         size: How many of them make the page; None for all.
         hits: Receives every hit of the search, before ``IndexNode`` objects are resolved.
+        ids: Receives the store's own ids of these hits, where it gave any.
     """
     view, narrow = copy(search.retriever), copy(search.retriever)
     if limit is not None:
@@ -103,7 +112,15 @@ def widened(
         page = nodes[:size] if settled else await narrow._aretrieve(query_bundle=query_bundle)
         return await search.retriever._ahandle_recursive_retrieval(query_bundle, page)
 
-    vars(view).update(_handle_recursive_retrieval=resolve, _ahandle_recursive_retrieval=aresolve)
+    def convert(result: VectorStoreQueryResult) -> list[NodeWithScore]:
+        ids[:] = result.ids or ()
+        return search.retriever._convert_nodes_to_scored_nodes(result)
+
+    vars(view).update(
+        _convert_nodes_to_scored_nodes=convert,
+        _handle_recursive_retrieval=resolve,
+        _ahandle_recursive_retrieval=aresolve,
+    )
     return view
 
 

@@ -45,17 +45,17 @@ async def test_every_retrieval_runs_through_the_hook() -> None:
     search = ours.vector_search(retriever())
     assert search is not None
     hits: list[Any] = []
-    page = ours.widened(search, 3, 2, hits).retrieve(QUERY)
+    page = ours.widened(search, 3, 2, hits, []).retrieve(QUERY)
     assert (len(page), len(hits)) == (2, 3)
     hits.clear()
-    page = await ours.widened(search, 3, 2, hits).aretrieve(QUERY)
+    page = await ours.widened(search, 3, 2, hits, []).aretrieve(QUERY)
     assert (len(page), len(hits)) == (2, 3)
 
 
 def test_the_wider_copy_shows_the_retrievers_own_name_and_manager() -> None:
     search = ours.vector_search(retriever())
     assert search is not None
-    view = ours.widened(search, 3, 2, [])
+    view = ours.widened(search, 3, 2, [], [])
     assert type(view) is VectorIndexRetriever
     assert view.callback_manager is search.retriever.callback_manager
     assert search.retriever.similarity_top_k == 2

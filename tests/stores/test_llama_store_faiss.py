@@ -40,7 +40,6 @@ class TestFaissInnerProduct(FaissConformance):
 
 class TestFaissL2WithOtherNorms(FaissConformance):
     norms = OTHER_NORMS
-    expected_reason = "norm_unknown"
 
 
 class TestFaissInnerProductWithOtherNorms(TestFaissL2WithOtherNorms):
@@ -119,13 +118,6 @@ def test_a_vector_that_is_gone() -> None:
     assert second is not None
 
 
-def test_longer_stored_vectors_are_seen_although_the_query_has_length_one() -> None:
-    """The index does not say whose vector is whose, but that its vectors are longer."""
-    response = recalled(FaissVectorStore(faiss.IndexFlatL2(DIMENSION)), norm=2.0)
-    assert response.confidence.reason == "norm_unknown"
-
-
-@pytest.mark.xfail(strict=True, reason="hits do not say which vector of the index they are")
 def test_longer_vectors_in_an_index_without_a_map() -> None:
     response = recalled(FaissVectorStore(faiss.IndexFlatL2(DIMENSION)), norm=2.0)
     assert response.cosine_source == "vectors"

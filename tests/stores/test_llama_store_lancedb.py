@@ -124,17 +124,15 @@ def test_a_query_type_for_one_retriever_is_not_taken_for_a_vector_search(
     assert response.pool.cosines == exact(response)
 
 
-@pytest.mark.xfail(strict=True, reason="what a retriever hands to its store is not looked at")
 def test_a_query_type_for_one_retriever_leaves_its_page_alone(store: LanceDBVectorStore) -> None:
     index = index_with_cosines(store, COSINES)
     recalled(store, index=index, vector_store_kwargs={"query_type": "hybrid"})
 
 
 def test_an_equal_vector(store: LanceDBVectorStore) -> None:
-    """Its score is exactly 1, as the best one of every other query type is."""
     index = index_with_cosines(store, [1.0, 0.5, 0.1])
     response = RecallRetriever(index.as_retriever()).recall(QUERY)
-    assert response.cosine_source == "vectors"
+    assert response.cosine_source == "store"
     assert response.pool.cosines == pytest.approx([1.0, 0.5, 0.1], abs=1e-4)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +20,13 @@ class Hits:
 
     Attributes:
         nodes: The hits as the store gave them, in rank order.
-        mode: The query mode they were searched in, as ``VectorStoreQueryMode`` names it.
+        mode: The query mode they were searched in (see :meth:`StoreAdapter.mode`).
+        ids: The store's own ids of the hits; empty where it gave none.
     """
 
     nodes: Sequence[NodeWithScore]
     mode: str
+    ids: Sequence[str] = ()
 
     @property
     def scores(self) -> list[float | None]:
@@ -37,6 +39,16 @@ class StoreAdapter:
 
     An adapter holds no state of a query and never writes to the store.
     """
+
+    def mode(self, store: Any, mode: str, options: Mapping[str, Any]) -> str:  # noqa: ARG002
+        """The query mode that the store will really search in.
+
+        Args:
+            store: The store.
+            mode: The retriever's, as ``VectorStoreQueryMode`` names it.
+            options: What the retriever hands to the store beside the query.
+        """
+        return mode
 
     def score_kind(self, store: Any, mode: str) -> ScoreKind:
         """What ``NodeWithScore.score`` is, by the store's settings and the query mode."""

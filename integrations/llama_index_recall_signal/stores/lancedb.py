@@ -8,6 +8,7 @@ there the vectors decide, which every hit carries.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,21 +39,21 @@ class _Search:
 class LanceDBAdapter(StoreAdapter):
     """Reads ``LanceDBVectorStore``."""
 
+    def mode(self, store: Any, mode: str, options: Mapping[str, Any]) -> str:
+        """By the query type: a single retriever may have another one than the store."""
+        query_type: str = options.get("query_type", store.query_type)
+        return mode if query_type == "vector" else query_type
+
     def score_kind(self, store: Any, mode: str) -> ScoreKind:
-        """By the query type of the store and the metric of its index."""
-        if mode != "default" or store.query_type != "vector":
+        """By the metric of the table's index, for a vector search."""
+        if mode != "default":
             return ScoreKind.UNKNOWN
         return _KINDS.get(_search(store).metric, ScoreKind.UNKNOWN)
 
     def read(self, store: Any, hits: Hits) -> Reading:
-        """The cosines of these hits, as far as their scores tell them.
-
-        A score of exactly 1 may be that of an equal vector, but is also what every query type
-        but the vector search begins with, and a single call can ask for those.
-        """
+        """The cosines of these hits, as far as their scores tell them."""
         kind, search = self.score_kind(store, hits.mode), _search(store)
-        begins_with_one = bool(hits.nodes) and hits.nodes[0].score == 1.0
-        if kind.convertible and (search.is_rough or begins_with_one):
+        if kind.convertible and search.is_rough:
             return Reading(None, reason="score_not_convertible")
         if kind.convertible and search.metric == "dot":
             return read_product_exponentials(hits)
