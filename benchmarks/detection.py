@@ -22,19 +22,27 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from detection_bars import (
+    auroc_checks,
+    check,
+    coverage_checks,
+    ece_checks,
+    moved_check,
+    share_checks,
+)
 from detection_checks import (
     Coverage,
     Moved,
     cost_of,
     coverage_of,
-    ece_by_unit,
-    pooled_ece,
     pseudo_loss,
     with_other_pools,
     with_other_units,
 )
+from detection_hub import Hub, hub_of
 from detection_sets import load_set, set_names
-from detection_tables import all_tables, print_tables, to_markdown
+from detection_show import print_tables, to_markdown
+from detection_tables import all_tables
 from detection_transfer import best_fixed_cut, transfer
 from detection_units import Source, Unit, measure, units_of
 from encoders import ENCODERS, CachedSides
@@ -45,10 +53,6 @@ from recall_signal.errors import RecallSignalError
 
 Row = dict[str, Any]
 
-NOISE = 5e-4
-"""Probabilities have four decimals, so a few queries tie."""
-
-CALIBRATED = ("null", "null+past", "stream", "labelled")
 WIDTH = 150
 
 
@@ -112,6 +116,7 @@ def run(options: argparse.Namespace, errors: Console) -> Row:
         "checks": checks.rows(units, rows),
         "fixed": {"known": _fixed(known), "all": _fixed(units)},
         "transfer": [asdict(row) for row in transfer(known)],
+        "hub": [asdict(row) for row in checks.hubs],
         "coverage": [asdict(row) for row in checks.coverage],
     }
 
@@ -148,6 +153,7 @@ class _Checks:
         self.pseudo: list[tuple[str, float, float]] = []
         self.coverage: list[Coverage] = []
         self.costs: list[tuple[float, float, float]] = []
+        self.hubs: list[Hub] = []
 
     def add(self, source: Source, units: list[Unit]) -> None:
         """Everything that is checked on one source."""
@@ -157,18 +163,19 @@ class _Checks:
             self.pseudo.append((unit.family, few, many))
         self.coverage += coverage_of(source)
         self.costs.append(cost_of(source))
+        self.hubs += hub_of(units)
         source.forget()
 
     def rows(self, units: list[Unit], rows: list[Row]) -> list[Row]:
         """One row a bar: what, measured, bar, passed."""
         known = [row for row in rows if row["knows"]]
         return [
-            *_auroc_checks(known),
-            *_share_checks(known),
-            *_ece_checks([unit for unit in units if unit.source.knows]),
-            *_coverage_checks(self.coverage),
-            _moved_check("levels that move with s -> a + b s", self.units),
-            _moved_check("levels that move with the pool size (5, 10, 200)", self.pools),
+            *auroc_checks(known),
+            *share_checks(known),
+            *ece_checks([unit for unit in units if unit.source.knows]),
+            *coverage_checks(self.coverage),
+            moved_check("levels that move with s -> a + b s", self.units),
+            moved_check("levels that move with the pool size (5, 10, 200)", self.pools),
             *self._pseudo_checks(),
             *self._cost_checks(),
         ]
@@ -178,84 +185,14 @@ class _Checks:
             losses = [many - few for name, few, many in self.pseudo if name == family]
             if losses:
                 what = f"20 pseudo-queries lose against 150, {family}"
-                yield _check(what, fmean(losses), "<= 0.02", fmean(losses) <= 0.02)
+                yield check(what, fmean(losses), "<= 0.02", fmean(losses) <= 0.02)
 
     def _cost_checks(self) -> Iterator[Row]:
         if self.costs:
             plain, calibrated, seconds = (fmean(column) for column in zip(*self.costs, strict=True))
             what = f"calibrated assess ({calibrated:.1f} us) over uncalibrated ({plain:.1f} us)"
-            yield _check(what, calibrated / plain, "<= 3", calibrated / plain <= 3)
-            yield _check("a fit beside its searches, s", seconds, "< 1", seconds < 1)
-
-
-def _auroc_checks(rows: list[Row]) -> Iterator[Row]:
-    """No mode ranks worse than the raw top cosine; where a fit found a cut, and in all."""
-    for mode in CALIBRATED:
-        for where in ("with a cut", "all fits"):
-            above: dict[str, float] = {}
-            for row in rows:
-                found = row["modes"][mode]
-                gain = found["auroc"] - row["auroc"] if where == "all fits" else found["above"]
-                if gain is not None:
-                    above[f"{row['encoder']} {row['set']} {row['kind']}"] = gain
-            if above:
-                mean, worst = fmean(above.values()), min(above, key=lambda name: above[name])
-                lowest = above[worst]
-                what = f"AUROC of {mode} above the top cosine's, {where}"
-                yield _check(what, mean, ">= 0", mean >= -NOISE)
-                yield _check(f"... lowest unit: {worst}", lowest, ">= -0.02", lowest >= -0.02)
-
-
-def _share_checks(rows: list[Row]) -> Iterator[Row]:
-    """Mode null+past: what is read of far queries and of present ones."""
-    far = [row["modes"]["null+past"] for row in rows if row["family"] == "far"]
-    if far:
-        absent = fmean(mode["found_absent"] for mode in far)
-        present = fmean(mode["found_present"] for mode in far)
-        yield _check(
-            "far queries read moderate or high, null+past", absent, "<= 0.10", absent <= 0.1
-        )
-        what = "present queries read moderate or high, null+past, far units"
-        yield _check(what, present, ">= 0.80", present >= 0.8)
-
-
-def _ece_checks(units: list[Unit]) -> Iterator[Row]:
-    for family in ("far", "near", "hard"):
-        balanced, plain = pooled_ece(unit for unit in units if unit.family == family)
-        if balanced == balanced:
-            what = f"ECE with 50 labels, {family}"
-            yield _check(f"{what}, classes weigh the same", balanced, "<= 0.10", balanced <= 0.1)
-            yield _check(f"{what}, queries weigh the same", plain, "<= 0.10", plain <= 0.1)
-    mean, chance = ece_by_unit(units)
-    if mean == mean:
-        yield {
-            "what": "ECE with 50 labels, mean of single units, 5 bins, queries weigh the same",
-            "measured": f"{mean:.3f} (perfect probabilities: {chance:.3f})",
-            "bar": "",
-            "passed": None,
-        }
-
-
-def _coverage_checks(found: list[Coverage]) -> Iterator[Row]:
-    for size in sorted({row.size for row in found}):
-        for nominal in sorted({row.nominal for row in found}):
-            shares = [r.measured for r in found if (r.size, r.nominal) == (size, nominal)]
-            off = max(abs(share - nominal) for share in shares)
-            what = (
-                f"false none at nominal {nominal:.0%}, n = {size}: mean {fmean(shares):.3f} over "
-                f"{len(shares)}, furthest off"
-            )
-            yield _check(what, off, "<= 0.03", off <= 0.03)
-
-
-def _moved_check(what: str, moved: Moved) -> Row:
-    passed = moved.moved == 0 and moved.statuses == 0
-    measured = f"{moved.moved} of {moved.judged}; status of {moved.statuses} of {moved.fits} fits"
-    return {"what": what, "measured": measured, "bar": "0", "passed": passed}
-
-
-def _check(what: str, measured: float, bar: str, passed: bool) -> Row:
-    return {"what": what, "measured": f"{measured:.3f}", "bar": bar, "passed": bool(passed)}
+            yield check(what, calibrated / plain, "<= 3", calibrated / plain <= 3)
+            yield check("a fit beside its searches, s", seconds, "< 1", seconds < 1)
 
 
 def _unit_row(unit: Unit) -> Row:

@@ -14,6 +14,7 @@ from detection_units import Draw, Source, Unit
 
 from recall_signal.assess import assess
 from recall_signal.calibration import Calibration, conclude, fit
+from recall_signal.calibration.anchors import Anchors
 from recall_signal.calibration.risk import p_value
 from recall_signal.evaluation import metrics
 from recall_signal.evaluation.data import PRESENT
@@ -101,12 +102,12 @@ def with_other_pools(unit: Unit, moved: Moved) -> None:
             moved.compare(before, after)
 
 
-def anchors_of(source: Source, pseudo: int) -> tuple[conclude.Anchors, Callable[..., Calibration]]:
+def anchors_of(source: Source, pseudo: int) -> tuple[Anchors, Callable[..., Calibration]]:
     """The top cosines that a fit sees, with so many pseudo-queries, and how it concludes."""
-    seen: list[tuple[fit.FitInput, conclude.Anchors]] = []
+    seen: list[tuple[fit.FitInput, Anchors]] = []
     finish = conclude.conclude
 
-    def remember(given: fit.FitInput, anchors: conclude.Anchors) -> Calibration:
+    def remember(given: fit.FitInput, anchors: Anchors) -> Calibration:
         seen.append((given, anchors))
         return finish(given, anchors)
 
@@ -181,22 +182,24 @@ def coverage_of(source: Source) -> list[Coverage]:
     return found
 
 
-def pooled_ece(units: Iterable[Unit]) -> tuple[float, float]:
+def pooled_ece(units: Iterable[Unit], *, all_fits: bool = False) -> tuple[float, float]:
     """ECE of mode labelled over the queries of all units: class-balanced and plain.
 
-    Within each unit and draw both classes weigh the same (balanced) or every query does (plain);
-    units weigh the same.
+    Fits whose labels do not separate go by what was learnt without them; they count only with
+    ``all_fits``. Within each unit and draw both classes weigh the same (balanced) or every query
+    does (plain); units weigh the same.
     """
     probabilities: list[Floats] = []
     labels: list[Bools] = []
     balanced: list[Floats] = []
     plain: list[Floats] = []
     for unit in units:
-        for values, present in unit.probabilities:
+        counted = [draw for draw in unit.probabilities if draw[2] or all_fits]
+        for values, present, _ in counted:
             probabilities.append(values)
             labels.append(present)
-            balanced.append(metrics.balanced_weights(present) / len(unit.probabilities))
-            plain.append(np.full(len(present), 1.0 / len(present) / len(unit.probabilities)))
+            balanced.append(metrics.balanced_weights(present) / len(counted))
+            plain.append(np.full(len(present), 1.0 / len(present) / len(counted)))
     if not probabilities:
         return float("nan"), float("nan")
     p, present = np.concatenate(probabilities), np.concatenate(labels)
@@ -213,7 +216,9 @@ def ece_by_unit(units: Iterable[Unit]) -> tuple[float, float]:
     rng = np.random.default_rng(0)
     measured, perfect = [], []
     for unit in units:
-        for values, present in unit.probabilities:
+        for values, present, used in unit.probabilities:
+            if not used:
+                continue
             measured.append(metrics.ece(values, present, bins=5))
             perfect.append(metrics.ece(values, rng.random(len(values)) < values, bins=5))
     if not measured:

@@ -1,19 +1,15 @@
-"""What the benchmark found, as tables for the terminal and for the documentation."""
+"""What the benchmark found, as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any
 
 from detection_sets import FAMILIES
-from rich import box
-from rich.console import Console
-from rich.table import Table as RichTable
-from rich.text import Text
+from detection_show import Table
 
-__all__ = ["Table", "all_tables", "print_tables", "to_markdown"]
+__all__ = ["all_tables"]
 
 Row = dict[str, Any]
 
@@ -33,16 +29,6 @@ LOSES_BY = 0.15
 """A unit whose gap is wider than this is listed, as is one that uncalibrated levels win."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """One table: a title, column heads, rows of text, and what to know when reading it."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    note: str = ""
-
-
 def all_tables(results: Row) -> list[Table]:
     """Every table of a run, from its JSON."""
     units = results["units"]
@@ -58,37 +44,11 @@ def all_tables(results: Row) -> list[Table]:
         _hard(known),
         _statistics(known),
         _transfer(results),
+        _hub(results, known),
         _losing(units),
         _every_unit(units),
     ]
     return [table for table in tables if table.rows]
-
-
-def print_tables(tables: Iterable[Table], console: Console) -> None:
-    """All tables, as wide as they need."""
-    for table in tables:
-        rich = RichTable(title=table.title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
-        for at, name in enumerate(table.head):
-            rich.add_column(name, no_wrap=True, justify="left" if at == 0 else "right")
-        for row in table.rows:
-            rich.add_row(*(Text(cell) for cell in row))
-        console.print(rich)
-        if table.note:
-            console.print(Text(table.note, style="dim"))
-        console.print()
-
-
-def to_markdown(tables: Iterable[Table]) -> str:
-    """All tables in Markdown, under headings of the third level."""
-    parts = []
-    for table in tables:
-        lines = [f"### {table.title}", ""]
-        lines += [table.note, ""] if table.note else []
-        lines.append("| " + " | ".join(table.head) + " |")
-        lines.append("|---|" + "--:|" * (len(table.head) - 1))
-        lines += ["| " + " | ".join(row) + " |" for row in table.rows]
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
 
 
 def _of(units: Sequence[Row], family: str) -> list[Row]:
@@ -114,7 +74,7 @@ def _bars(title: str, units: list[Row], fixed: Row) -> Table:
         if mode in BARS:
             above = (False, False, True)
             cells = [
-                f"{cell} {_verdict(figure, bar, at_least)}"
+                f"{cell} ({'>=' if at_least else '<='} {bar:.2f}) {_verdict(figure, bar, at_least)}"
                 for cell, figure, bar, at_least in zip(
                     cells, figures, BARS[mode], above, strict=True
                 )
@@ -227,6 +187,33 @@ def _transfer(results: Row) -> Table:
 
 
 _WHICH = ("shipped", "left_out")
+
+
+def _hub(results: Row, units: list[Row]) -> Table:
+    known = {f"{unit['encoder']} {unit['set']} {unit['kind']}" for unit in units}
+    found = [row for row in results["hub"] if row["unit"] in known]
+    rows = []
+    for encoder in dict.fromkeys(row["encoder"] for row in found):
+        for family in FAMILIES:
+            some = [r for r in found if r["encoder"] == encoder and r["family"] == family]
+            if some:
+                gains = [
+                    f"{fmean(row[after] - row[before] for row in some):+.3f}"
+                    for before, after in _HUB_PAIRS
+                ]
+                chosen = sum(row["auto"] > 0 for row in some)
+                cells = (str(len(some)), *gains[:2], f"{chosen} of {len(some)}", gains[2])
+                rows.append((f"{encoder}, {family}", *cells))
+    note = (
+        "Gain of the corrected top cosine over the raw one, in AUROC, and of the correction in "
+        "balanced accuracy where it is forced (null) and where 50 labels decide (auto). Auto "
+        "used it: units in which any of three draws did."
+    )
+    head = ("", "units", "AUROC", "null, forced", "auto used it", "labelled, auto")
+    return Table("Hub correction", head, rows, note)
+
+
+_HUB_PAIRS = (("auroc", "corrected"), ("null", "null_corrected"), ("labelled", "labelled_auto"))
 
 
 def _losing(units: list[Row]) -> Table:

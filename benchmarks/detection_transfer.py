@@ -18,7 +18,7 @@ from detection_units import Draw, Unit, draws_of
 from numpy.typing import NDArray
 
 from recall_signal.calibration import fit, scale
-from recall_signal.calibration.conclude import Anchors
+from recall_signal.calibration.anchors import Anchors
 from recall_signal.evaluation import metrics
 from recall_signal.evaluation.metrics import Bools, Floats
 from recall_signal.evaluation.modes import judge
@@ -29,9 +29,9 @@ Setting = dict[str, float]
 
 GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     "null": {
-        "PROBE_TAIL": (0.9, 0.95, 1.0),
+        "PROBE_TAIL": (0.9, 0.95, 0.975, 1.0),
         "PSEUDO_FLOOR": (0.1, 0.25, 0.5),
-        "PSEUDO_WEIGHT": (0.0, 0.25, 0.5),
+        "PSEUDO_WEIGHT": (0.0, 0.15, 0.25, 0.5),
     },
     "null+past": {"PAST_WEIGHT": (0.2, 0.35, 0.5, 0.65, 0.8)},
     "stream": {

@@ -169,7 +169,8 @@ class Unit:
         statistics: AUROC of every other statistic.
         fixed: Balanced accuracy of fixed cosine cuts.
         modes: By mode; ``mixed`` modes were fitted on queries of all kinds of the set.
-        probabilities: Of mode ``labelled``, and the labels, for every draw.
+        probabilities: Of mode ``labelled``, the labels, and whether the fit could use the drawn
+            ones, for every draw.
         fallbacks: Share of draws without a threshold, by mode: levels are then uncalibrated.
     """
 
@@ -182,7 +183,7 @@ class Unit:
     statistics: dict[str, float] = field(default_factory=dict)
     fixed: dict[str, float] = field(default_factory=dict)
     modes: dict[str, Outcome] = field(default_factory=dict)
-    probabilities: list[tuple[Floats, Bools]] = field(default_factory=list)
+    probabilities: list[tuple[Floats, Bools, bool]] = field(default_factory=list)
     fallbacks: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -228,7 +229,7 @@ def _measure_modes(unit: Unit) -> None:
         unit.fallbacks[mode] = fmean(silent)
         if mode == "labelled":
             unit.probabilities = [
-                (given.probabilities, draw.present)
+                (given.probabilities, draw.present, "labels" in given.bases)
                 for given, draw, none in zip(answers, unit.draws, silent, strict=True)
                 if not none
             ]

@@ -235,5 +235,5 @@ def test_both_frameworks_learn_the_same(texts: Path, tmp_path: Path) -> None:
         assert invoke("calibrate", *given).exit_code == 0
         learnt.append({**json.loads((tmp_path / "c.json").read_text()), "created": ""})
     scales = [values.pop("scale") for values in learnt]
-    assert scales[0] == pytest.approx(scales[1], abs=1e-9)  # they sum up in another order
+    assert scales[0] == pytest.approx(scales[1], abs=1e-6)  # single precision, another order
     assert learnt[0] == learnt[1]

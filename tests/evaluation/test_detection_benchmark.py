@@ -82,6 +82,8 @@ def test_runs(detection: ModuleType, data: Path, tmp_path: Path, capsys: Any) ->
     passed = {check["what"]: check["passed"] for check in results["checks"]}
     assert sum(what.startswith("levels that move") for what in passed) == 2
     assert all(passed[what] for what in passed if what.startswith("levels that move"))
+    assert {row["auto"] for row in results["hub"]} == {0.0}
+    assert "Hub correction" in out
     assert "Bars, all units" in out
     assert "### Every unit" in (tmp_path / "r.md").read_text("utf-8")
     assert WORLD.queries[0].text not in (tmp_path / "r.json").read_text("utf-8")

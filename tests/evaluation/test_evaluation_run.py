@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from evaluation_fakes import NamedEncoder, World
 
-from recall_signal import ConfigurationError, InvalidInputError, assess
+from recall_signal import ConfigurationError, InvalidInputError, Pool, assess
 from recall_signal.calibration import Baseline, Calibration
 from recall_signal.evaluation import Evaluation, Query, evaluate
 from recall_signal.evaluation.modes import MODES, fit_mode, judge
@@ -115,11 +115,21 @@ def test_answers_are_the_products() -> None:
         assert answers.found[row] == (signal.level in ("moderate", "high"))
 
 
-def test_a_fit_without_threshold_is_said_and_levels_stay_uncalibrated() -> None:
+def test_labels_that_lie_are_said_and_the_fit_without_them_stays() -> None:
     world = World()
     lying = [replace(q, present=n % 2 == 0) for n, q in enumerate(world.queries)]
     retriever = Retriever(world.corpus, lying, world.encoder, pool_size=50)
     fitted, notes = fit_mode("labelled", retriever, world.corpus, lying[:40])
+    without, _ = fit_mode("null", retriever, world.corpus, ())
+    answers = judge(retriever.ranking.cosines, fitted)
+    assert notes[0] == "labels_do_not_separate"
+    assert (answers.levels == judge(retriever.ranking.cosines, without).levels).all()
+
+
+def test_a_fit_without_threshold_is_said_and_levels_stay_uncalibrated() -> None:
+    world = World()
+    retriever = Retriever(world.corpus, world.queries, world.encoder, pool_size=50)
+    fitted, notes = fit_mode("null", lambda query: Pool([0.5, 0.4]), world.corpus, ())
     answers = judge(retriever.ranking.cosines, fitted)
     assert notes[0] == "no_valid_threshold"
     assert np.isnan(answers.probabilities).all()

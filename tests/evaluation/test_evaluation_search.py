@@ -62,6 +62,14 @@ def test_is_a_retriever_of_any_text() -> None:
     assert len(encoder.queries) == asked
 
 
+def test_brings_vectors_where_that_is_wanted() -> None:
+    plain = build(NamedEncoder(dimension=2))
+    pool, bare = plain.with_vectors()("up"), plain("up")
+    assert (bare.vectors, bare.query_vector) == (None, None)
+    assert (pool.cosines, pool.ids) == (bare.cosines, bare.ids)
+    assert np.asarray(pool.vectors) @ np.asarray(pool.query_vector) == pytest.approx(pool.cosines)
+
+
 def test_texts_go_to_the_group_they_belong_to() -> None:
     retriever = build(NamedEncoder(dimension=2), "aba", (query("up", "b"),))
     assert retriever("up").ids == ["n1"]

@@ -37,7 +37,7 @@ class Baseline:
     """A rolling window over the top scores of real queries; no labels, no set-up, thread-safe.
 
     Every query is judged by the ones before it and then joins them. Made for mixed traffic, of
-    which half to four fifths are answerable. Where hardly any of it is, many absent queries
+    which a fifth to nine tenths is answerable. Where hardly any of it is, many absent queries
     read as found; where all of it is, the lowest scores are taken for unanswerable all the
     same. Use one baseline for one retriever with its settings.
 

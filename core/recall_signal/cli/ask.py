@@ -120,7 +120,7 @@ def _about_levels(calibration: Calibration | None, passages: int) -> str:
     """What the levels go by."""
     if calibration is None:
         return UNCALIBRATED
-    if calibration.status != "ok":
+    if not calibration.decides:
         return (
             "Levels are uncalibrated: the calibration found no cut that tells relevant from "
             "irrelevant here."

@@ -79,7 +79,7 @@ def calibrate(options: CalibrateOptions, terminal: Terminal) -> None:
         terminal.out.print(Padding(text, (0, 0, 0, indent), expand=False))
     _write(options.out, "--out", calibration.save)
     terminal.note(f"Saved to {options.out}; use it with recall-signal ask --calibration")
-    if calibration.status != "ok":
+    if not calibration.decides:
         terminal.note(NO_THRESHOLD)
     if options.figure is not None:
         from recall_signal.display.calibration import plot_calibration

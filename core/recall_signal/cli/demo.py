@@ -148,7 +148,7 @@ def _calibrated(stage: Stage, before: Sequence[Result]) -> Calibration:
         seconds, searches = bar.seconds, bar.done
     after = stage.ask_all(stage.workbench(calibration=calibration), "Asking again")
     tallies = [[tally(results, kind) for kind in KINDS] for results in (before, after)]
-    changed = what_changed(before, after) if calibration.status == "ok" else NO_THRESHOLD
+    changed = what_changed(before, after) if calibration.decides else NO_THRESHOLD
     stage.show(
         "Calibrated:",
         f"retriever.calibrate() learnt this retriever's own scale in {searches} searches and "

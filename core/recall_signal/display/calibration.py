@@ -66,7 +66,7 @@ def plot_calibration(calibration: Any, *, ax: Axes | None = None) -> Axes:
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_xlabel("top cosine of a query (box: the middle half; line: the median)")
     _draw_boxes(ax, boxes)
-    if calibration.status == "ok":
+    if calibration.decides:
         _draw_levels(ax, calibration, low, high)
     else:
         title = "no threshold separates these: levels stay uncalibrated"

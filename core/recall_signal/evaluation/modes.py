@@ -33,12 +33,14 @@ class Answers:
         probabilities: ``[Q]``, NaN where the level came without one.
         scores: ``[Q]``, what the level follows: the probability, else the prominence.
         found: ``[Q]``, whether the level is moderate or high.
+        bases: ``[Q]``, what decided the level, empty where nothing did.
     """
 
     levels: NDArray[np.str_]
     probabilities: Floats
     scores: Floats
     found: Bools
+    bases: NDArray[np.str_]
 
 
 def fit_mode(
@@ -97,6 +99,7 @@ def judge(cosines: Floats, fitted: Fitted) -> Answers:
         probabilities=probabilities,
         scores=np.where(calibrated, probabilities, prominences),
         found=np.isin(levels, ("moderate", "high")),
+        bases=np.array([signal.basis or "" for signal in signals]),
     )
 
 

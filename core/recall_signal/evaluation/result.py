@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recall_signal.calibration.labels import logit, sigmoid
-from recall_signal.calibration.model import DEFAULT_CUTS, check_prior, level_of
+from recall_signal.calibration.levels import DEFAULT_CUTS, check_prior, level_of
 from recall_signal.confidence import LEVELS
 from recall_signal.errors import InvalidInputError
 from recall_signal.evaluation import metrics

@@ -85,6 +85,7 @@ class Retriever:
         self._query_groups = [query.group for query in queries]
         self.ranking = self.rank(self._query_vectors, self._query_groups)
         self._pools: dict[str, Pool] = {}
+        self._brings_vectors = False
 
     def __call__(self, text: str) -> Pool:
         """The pool of any text; remembered, because calibrations ask the same ones again."""
@@ -98,6 +99,8 @@ class Retriever:
                 [None if cosine != cosine else cosine for cosine in cosines],
                 ids=[document.id for document in documents],
                 texts=[document.text for document in documents],
+                vectors=self._vectors[places] if self._brings_vectors else None,
+                query_vector=vector[0] if self._brings_vectors else None,
             )
         return self._pools[text]
 
@@ -107,6 +110,12 @@ class Retriever:
         other.pool_size = pool_size
         other.ranking = other.rank(self._query_vectors, self._query_groups)
         other._pools = {}
+        return other
+
+    def with_vectors(self) -> Retriever:
+        """The same retriever with pools that bring their vectors, for a hub correction."""
+        other = copy(self)
+        other._brings_vectors, other._pools = True, {}
         return other
 
     def rank(self, vectors: NDArray[np.float32], groups: Sequence[str | None]) -> Ranking:
