@@ -13,6 +13,8 @@ text, document text or secrets; of a value that may hold one, only the type is n
 
 from __future__ import annotations
 
+from shlex import quote
+
 __all__ = [
     "CalibrationError",
     "ConfigurationError",
@@ -44,16 +46,19 @@ class InvalidResultError(RecallSignalError, TypeError):
 
 
 class MissingDependencyError(RecallSignalError, ImportError):
-    """An optional package is not installed.
+    """An optional package is not installed, or too old.
 
     Args:
         what: The feature that needs it.
         extra: The extra of ``recall-signal`` that brings it.
+        package: The package where no extra does, with its version: ``"langgraph>=1.0"``.
     """
 
-    def __init__(self, what: str, extra: str) -> None:
-        self.extra = extra
-        super().__init__(
-            f"{what} needs packages that are not installed. "
-            f"Install them with: pip install 'recall-signal[{extra}]'"
-        )
+    def __init__(self, what: str, extra: str | None = None, *, package: str | None = None) -> None:
+        self.extra, self.package = extra, package
+        if package is None:
+            needs, wanted = "packages that are not installed", f"recall-signal[{extra}]"
+        else:
+            needs, wanted = f"{package}, which is not installed", package
+        it = "them" if package is None else "it"
+        super().__init__(f"{what} needs {needs}. Install {it} with: pip install {quote(wanted)}")

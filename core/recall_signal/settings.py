@@ -109,6 +109,20 @@ class SignalFields(BaseModel):
             selection=self._selection(),
         )
 
+    def check_encoder(self, encoder: str | None) -> None:
+        """Refuse a calibration or thresholds that belong to another encoder.
+
+        Args:
+            encoder: The name of what embeds the queries, None where that is not known.
+
+        Raises:
+            CalibrationError: The calibration was fitted with another one.
+            ConfigurationError: The thresholds were chosen for another one.
+        """
+        for bound in (self.calibration, self.thresholds):
+            if bound is not None:
+                bound.require_encoder(encoder)
+
     def _calibrator(self) -> Calibrator | None:
         if self.calibration is not None and self.baseline is not None:
             return Listening(self.calibration, self.baseline)

@@ -99,7 +99,7 @@ class RetrievalSpans:
         try:
             from opentelemetry import context, trace
         except ImportError:
-            raise MissingDependencyError("telemetry", "telemetry") from None
+            raise MissingDependencyError("Telemetry", package="opentelemetry-api") from None
         self._trace, self._context = trace, context
         self._tracer = trace.get_tracer("recall_signal", tracer_provider=tracer_provider)
         self._open: dict[Hashable, _Opened] = {}

@@ -41,7 +41,8 @@ class Thresholds:
         separation_high: Standard deviations above the background for high (keyword scores).
         separation_moderate: The same for moderate.
         separation_low: The same for low.
-        encoder: The encoder these cuts were chosen for, where that is known.
+        encoder: The name of the encoder these cuts were chosen for, where that is known; a
+            wrapper with another one refuses them.
 
     Raises:
         ConfigurationError: A cut is not a finite number, or a higher level has the lower cut.
@@ -74,6 +75,19 @@ class Thresholds:
                     f"Thresholds.{group}_* must rise from low to high, got low={low}, "
                     f"moderate={moderate}, high={high}"
                 )
+
+    def require_encoder(self, encoder: str | None) -> None:
+        """Refuse another encoder than the one these cuts were chosen for.
+
+        Raises:
+            ConfigurationError: Both names are known and differ.
+        """
+        if self.encoder is not None and encoder is not None and encoder != self.encoder:
+            raise ConfigurationError(
+                f"these thresholds were chosen for the encoder {self.encoder!r} and cannot be "
+                f"used with {encoder!r}: cosines of two encoders have different scales; choose "
+                "others, or leave Thresholds.encoder out"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """All cuts as plain JSON values, with the format's version under ``v``."""

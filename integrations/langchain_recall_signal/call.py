@@ -133,6 +133,8 @@ class Reader:
         if self.adapter is not None and hits.documents:
             vectors = partial(self.adapter.vectors, self.store, hits.documents)
         encoder = getattr(self.store, "embeddings", None)
+        if self.adapter is not None:
+            encoder = self.adapter.encoder(self.store)
         name = "the retriever" if self.store is None else type(self.store).__name__
         return StoreAccess(vectors, encoder, hits.query_vector, self.memory, name)
 
@@ -206,16 +208,15 @@ class Call:
 
     def with_own_page(self, found: Candidates[Document], returned: Any) -> Candidates[Document]:
         """The same candidates, with the page that the retriever returned by itself."""
-        items = list(found.items)
-        places: dict[int, list[int]] = {}
-        for place, item in enumerate(items):
-            places.setdefault(id(item), []).append(place)
-        page = []
+        items, page = list(found.items), []
+        left = dict(enumerate(items))
         for document in checked_items(returned, Document):
-            known = places.get(id(document))
-            page.append(known.pop(0) if known else len(items))
-            if not known and page[-1] == len(items):
+            place = _place(document, left)
+            if place is None:  # a tie brought it in
+                place = len(items)
                 items.append(document)
+            left.pop(place, None)
+            page.append(place)
         return replace(found, items=items, page=page)
 
     def steps(self) -> Steps:
@@ -265,6 +266,15 @@ class Call:
             source=reading.source,
             reason=reading.reason,
         )
+
+
+def _place(document: Document, among: dict[int, Document]) -> int | None:
+    """Where a document stands: itself, or one that is equal, as most stores make them anew."""
+    for same in (is_, eq):
+        for place, item in among.items():
+            if same(item, document):
+                return place
+    return None
 
 
 def _positions(

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-from langchain_core.callbacks import (
-    BaseCallbackManager,
-    Callbacks,
-    adispatch_custom_event,
-    dispatch_custom_event,
-)
+from langchain_core.callbacks import BaseCallbackManager, Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.runnables import RunnableConfig
 from pydantic import ConfigDict, Field, PrivateAttr, ValidationError
 
-from langchain_recall_signal.retriever import EVENT_NAME
+from langchain_recall_signal.documents import id_of
+from langchain_recall_signal.events import asend, send
 from langchain_recall_signal.selector import RunnableSelector, aask, ask
 from recall_signal import ConfigurationError
 from recall_signal.confidence import LEVELS, Level
 from recall_signal.driver import drive, drive_async
 from recall_signal.reports import fresh_copy
 from recall_signal.selection import Ask, SelectionOptions, select_page
-from recall_signal.settings import RESERVED_KEYS, id_in
+from recall_signal.settings import RESERVED_KEYS
 
 __all__ = ["SelectorCompressor"]
-
-log = logging.getLogger(__name__)
 
 
 class _Compressed(NamedTuple):
@@ -89,12 +81,8 @@ class SelectorCompressor(BaseDocumentCompressor):
         """The documents that stay, as copies, in their order."""
         flow = self._flow(documents, query)
         compressed = drive(flow, lambda request: ask(self._step, request, callbacks))
-        if _has_listeners(callbacks):
-            config: RunnableConfig = {"callbacks": callbacks}
-            try:
-                dispatch_custom_event(EVENT_NAME, compressed.report, config=config)
-            except Exception as error:  # an event must not cost the page
-                log.warning("the event %s was not sent: %s", EVENT_NAME, type(error).__name__)
+        if (listening := _listening(callbacks)) is not None:
+            send(compressed.report, listening)
         return compressed.documents
 
     async def acompress_documents(
@@ -103,19 +91,15 @@ class SelectorCompressor(BaseDocumentCompressor):
         """:meth:`compress_documents`, asynchronously."""
         flow = self._flow(documents, query)
         compressed = await drive_async(flow, lambda request: aask(self._step, request, callbacks))
-        if _has_listeners(callbacks):
-            config: RunnableConfig = {"callbacks": callbacks}
-            try:
-                await adispatch_custom_event(EVENT_NAME, compressed.report, config=config)
-            except Exception as error:
-                log.warning("the event %s was not sent: %s", EVENT_NAME, type(error).__name__)
+        if (listening := _listening(callbacks)) is not None:
+            await asend(compressed.report, listening)
         return compressed.documents
 
     def _flow(self, documents: Sequence[Document], query: str) -> Generator[Ask, Any, _Compressed]:
         kept, selection = yield from select_page(
             query,
             texts=[document.page_content for document in documents],
-            ids=[id_in(document.metadata, self.id_key, document.id) for document in documents],
+            ids=[id_of(self.id_key, document) for document in documents],
             level=self._known_level(documents),
             options=self.options,
         )
@@ -138,8 +122,8 @@ class SelectorCompressor(BaseDocumentCompressor):
         return fresh_copy(entry) if isinstance(entry, dict) else {}
 
 
-def _has_listeners(callbacks: Callbacks) -> bool:
-    """Whether there is a run to tell, and somebody who listens to it."""
-    if not isinstance(callbacks, BaseCallbackManager):
-        return False
-    return callbacks.parent_run_id is not None and bool(callbacks.handlers)
+def _listening(callbacks: Callbacks) -> BaseCallbackManager | None:
+    """The callbacks of a run that somebody listens to, None where there is none to tell."""
+    if not isinstance(callbacks, BaseCallbackManager) or callbacks.parent_run_id is None:
+        return None
+    return callbacks if callbacks.handlers else None

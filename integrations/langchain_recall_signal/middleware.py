@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest
 from langchain.agents.middleware.types import OmitFromInput
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.types import Command
 
-from langchain_recall_signal.signals import advice_of, better, report_in
+from langchain_recall_signal.signals import better, confidence_of, report_in
 from recall_signal import ConfigurationError
 from recall_signal.artifact import json_safe
-from recall_signal.confidence import unknown
-from recall_signal.reports import report_dict
-from recall_signal.wording import FAILED_SELECTION
+from recall_signal.fallbacks import OnUnknown, check_settings, refusal, room, unread_report
 
 if TYPE_CHECKING:
     from langchain.agents.middleware.types import ToolCallRequest  # elsewhere in 1.0.0
 
-__all__ = ["OnUnknown", "RecallMiddleware", "RecallState"]
-
-log = logging.getLogger(__name__)
-
-OnUnknown = Literal["hide", "offer"]
-
-REFUSED = (
-    "{name} is not available now: it is offered after a search of the stored results that found "
-    "likely nothing relevant, at most {limit} times a turn."
-)
-
-NO_SIGNAL = "no_signal"
-"""The ``reason`` in the state where a retriever tool gave nothing that a signal can be read of."""
+__all__ = ["RecallMiddleware", "RecallState"]
 
 
 def merge_recall(old: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -96,17 +81,10 @@ class RecallMiddleware(AgentMiddleware[RecallState, Any]):
         max_fallbacks: int = 3,
     ) -> None:
         super().__init__()
-        self.retriever_tools = _names("retriever_tools", retriever_tools)
-        self.fallback_tools = _names("fallback_tools", fallback_tools)
-        if both := self.retriever_tools & self.fallback_tools:
-            raise ConfigurationError(
-                f"a tool is either a retriever or a fallback, got {sorted(both)} as both"
-            )
-        if on_unknown not in get_args(OnUnknown):
-            raise ConfigurationError(f"on_unknown must be 'hide' or 'offer', got {on_unknown!r}")
-        if type(max_fallbacks) is not int or max_fallbacks < 1:
-            raise ConfigurationError(f"max_fallbacks must be 1 or more, got {max_fallbacks!r}")
-        self.on_unknown = on_unknown
+        self.retriever_tools, self.fallback_tools = check_settings(
+            retriever_tools, fallback_tools, on_unknown, max_fallbacks
+        )
+        self.on_unknown: OnUnknown = on_unknown
         self.max_fallbacks = max_fallbacks
         self._known = False
 
@@ -162,11 +140,12 @@ class RecallMiddleware(AgentMiddleware[RecallState, Any]):
     def _room(self, state: Mapping[str, Any]) -> int:
         """Calls of fallback tools that are allowed now."""
         report = state.get("recall")
-        todo = advice_of(report)
-        open_ = todo == "fallback" or (
-            todo == "undecided" and report is not None and self.on_unknown == "offer"
+        return room(
+            None if report is None else confidence_of(report),
+            state.get("recall_fallbacks") or 0,
+            on_unknown=self.on_unknown,
+            max_fallbacks=self.max_fallbacks,
         )
-        return self.max_fallbacks - (state.get("recall_fallbacks") or 0) if open_ else 0
 
     def _refusal(self, request: ToolCallRequest) -> ToolMessage | None:
         """The answer to a call of a fallback tool that is not offered, None to let it through."""
@@ -178,7 +157,7 @@ class RecallMiddleware(AgentMiddleware[RecallState, Any]):
         before = ids.index(call_id) if call_id in ids else 0  # in the same step, ahead of this one
         if before < self._room(request.state):
             return None
-        text = REFUSED.format(name=name, limit=self.max_fallbacks)
+        text = refusal(name, self.max_fallbacks)
         return ToolMessage(text, name=name, tool_call_id=call_id, status="error")
 
     def _noted(self, request: ToolCallRequest, result: Any) -> Any:
@@ -188,17 +167,9 @@ class RecallMiddleware(AgentMiddleware[RecallState, Any]):
         if name not in self.retriever_tools:
             return result
         report = next(filter(None, map(_report_of, _messages_in(result))), None)
-        if report is None:
-            report = report_dict(unknown(NO_SIGNAL, 0), FAILED_SELECTION, None)
+        report = unread_report() if report is None else report
         entry = {**json_safe(report), "tool": name, "step": _last_ai(request.state).id}
         return _with_update(result, {"recall": entry})
-
-
-def _names(what: str, given: Iterable[str]) -> frozenset[str]:
-    names = [] if isinstance(given, str) else list(given)
-    if not names or not all(isinstance(name, str) and name for name in names):
-        raise ConfigurationError(f"{what} must be a list of tool names, and not an empty one")
-    return frozenset(names)
 
 
 def _tool_name(tool: Any) -> str:

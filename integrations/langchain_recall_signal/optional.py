@@ -7,7 +7,7 @@ from typing import Any
 
 from recall_signal import MissingDependencyError
 
-__all__ = ["LAZY", "MissingPackageError", "load"]
+__all__ = ["LAZY", "load"]
 
 LAZY = {
     "CorrectiveState": ("graph", "langgraph"),
@@ -18,26 +18,11 @@ LAZY = {
 """Name -> the module here that has it, and the package which that module needs."""
 
 
-class MissingPackageError(MissingDependencyError):
-    """A package that no extra brings is not installed, or too old.
-
-    Args:
-        what: The name that needs it.
-        package: The package.
-    """
-
-    def __init__(self, what: str, package: str) -> None:
-        self.extra, self.package = "langchain", package
-        super(MissingDependencyError, self).__init__(  # its own message names an extra only
-            f"{what} needs {package} 1.0 or newer. Install it with: pip install '{package}>=1.0'"
-        )
-
-
 def load(name: str) -> Any:
     """The object of that name.
 
     Raises:
-        MissingPackageError: Its package is not installed.
+        MissingDependencyError: Its package is not installed, or too old.
     """
     module, package = LAZY[name]
     try:
@@ -45,4 +30,4 @@ def load(name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("langchain", "langgraph"):
             raise
-        raise MissingPackageError(name, package) from error
+        raise MissingDependencyError(name, package=f"{package}>=1.0") from error

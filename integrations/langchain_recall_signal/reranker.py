@@ -9,8 +9,8 @@ from typing import Any
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 
+from recall_signal.deadline import await_within, call_within, thread_within
 from recall_signal.reranking import InvalidScores, Rerank, as_scorer
-from recall_signal.selection.deadline import await_within, call_within, thread_within
 
 __all__ = ["Reranker", "arerank", "as_reranker", "rerank"]
 

@@ -2,72 +2,41 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
     CallbackManagerForRetrieverRun,
-    adispatch_custom_event,
-    dispatch_custom_event,
 )
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-from langchain_core.runnables.config import patch_config, run_in_executor
+from langchain_core.runnables.config import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, PrivateAttr, field_validator
 
-from langchain_recall_signal.call import Call, Reader, Retrieve
-from langchain_recall_signal.encoders import aembed, embed, encoder_name
-from langchain_recall_signal.reranker import Reranker, arerank, as_reranker, rerank
+from langchain_recall_signal.call import Call, Reader
+from langchain_recall_signal.documents import annotated, id_of, respond, text_of
+from langchain_recall_signal.drivers import Driver, Parts
+from langchain_recall_signal.encoders import encoder_name
+from langchain_recall_signal.events import asend, send
+from langchain_recall_signal.reranker import as_reranker
 from langchain_recall_signal.response import RecallResponse
-from langchain_recall_signal.selector import RunnableSelector, aask, ask
-from langchain_recall_signal.tap import innermost, listening, page_size
-from recall_signal import (
-    Calibration,
-    ConfigurationError,
-    Pool,
-)
+from langchain_recall_signal.selector import RunnableSelector
+from langchain_recall_signal.tap import innermost, page_size
+from recall_signal import ConfigurationError
+from recall_signal.calibration.through import SelfCalibrating
 from recall_signal.driver import drive, drive_async
-from recall_signal.flow import (
-    Embed,
-    FlowSettings,
-    Outcome,
-    Request,
-    recall_flow,
-)
-from recall_signal.reading import EmbedQuery, ReadVectors
-from recall_signal.reports import fresh_copy
-from recall_signal.reranking import Rerank
-from recall_signal.settings import WrapperFields, id_in
+from recall_signal.flow import Outcome, recall_flow
+from recall_signal.settings import WrapperFields
 
-__all__ = ["EVENT_NAME", "RecallRetriever"]
-
-log = logging.getLogger(__name__)
-
-EVENT_NAME = "recall_signal"
-"""The custom event that carries both reports of every retrieval."""
+__all__ = ["RecallRetriever"]
 
 
-@dataclass(slots=True)
-class _Parts:
-    """What is worked out from a wrapper's settings once, and shared by its calls."""
-
-    reader: Reader
-    settings: FlowSettings[Document]
-    selector: Any  # a RunnableSelector, where the flow asks for one
-    reranker: Reranker | None
-    encoder: str | None
-    trace: LangSmithRetrieverParams  # what tracers are told of the wrapper itself
-    traced: BaseRetriever | None  # and who tells them of the store
-
-
-class RecallRetriever(WrapperFields, BaseRetriever):
+class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
     """Wraps a retriever and says whether what it returned is worth reading.
 
     The page is the wrapped retriever's own: same documents, order, ids, texts and other
@@ -115,7 +84,7 @@ class RecallRetriever(WrapperFields, BaseRetriever):
     retriever: Runnable[Any, Any]
     embeddings: Embeddings | None = None
 
-    _parts: _Parts = PrivateAttr()
+    _parts: Parts = PrivateAttr()
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -126,6 +95,17 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         copied = super().model_copy(update=update, deep=deep)
         copied._prepare()
         return copied
+
+    def _with(self, **changed: Any) -> Self:
+        return self.model_copy(update=changed)
+
+    def __getstate__(self) -> dict[Any, Any]:
+        # What is worked out from the settings is worked out anew where it arrives.
+        return {**super().__getstate__(), "__pydantic_private__": {}}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        self._prepare()
 
     @field_validator("retriever", mode="before")
     @classmethod
@@ -148,24 +128,23 @@ class RecallRetriever(WrapperFields, BaseRetriever):
                 "gives documents without any; pass embeddings= to compute the cosines"
             )
         encoder = encoder_name(self.embeddings or getattr(reader.store, "embeddings", None))
-        if self.calibration is not None:
-            self.calibration.require_encoder(encoder)
+        self.check_encoder(encoder)
         settings = self.flow_settings(
-            id_of=partial(_id_of, self.id_key),
-            text_of=_text_of,
-            read_text_of=_text_of,
+            id_of=partial(id_of, self.id_key),
+            text_of=text_of,
+            read_text_of=text_of,
             encodes=self.embeddings is not None,
             embed_limit=self.pool_size,
         )
-        selector = None if self.selector is None else RunnableSelector(self.selector)
         used = settings.reranking
         inner = innermost(self.retriever)
-        self._parts = _Parts(
-            reader=reader,
+        self._parts = Parts(
             settings=settings,
-            selector=selector,
-            reranker=None if used is None else as_reranker(used.options.model),
             encoder=encoder,
+            reader=reader,
+            embeddings=self.embeddings,
+            selector=None if self.selector is None else RunnableSelector(self.selector),
+            reranker=None if used is None else as_reranker(used.options.model),
             trace=super()._get_ls_params(),
             traced=inner if isinstance(inner, BaseRetriever) else None,
         )
@@ -195,50 +174,6 @@ class RecallRetriever(WrapperFields, BaseRetriever):
             search_type=search_type, search_kwargs={**search_kwargs, "k": k}
         )
         return cls(retriever=retriever, k=k, **settings)
-
-    def calibrate(self, **given: Any) -> Calibration:
-        """Learn the scale of this retriever through its own search, in about 180 searches.
-
-        With ``use_rerank`` each search is reranked too, so that the reranker's own scale is
-        learnt beside that of the cosines.
-
-        Args:
-            **given: As in :meth:`recall_signal.Calibration.fit`; all of it is optional.
-
-        Raises:
-            CalibrationError: The retriever gives no cosines, or too few labels for a bound.
-        """
-        bare = self._bare()
-        return Calibration.fit(lambda query: bare.recall(query).pool, **self._named(given))
-
-    async def acalibrate(self, **given: Any) -> Calibration:
-        """:meth:`calibrate`, asynchronously."""
-        bare = self._bare()
-
-        async def search(query: str) -> Pool:
-            return (await bare.arecall(query)).pool
-
-        return await Calibration.afit(search, **self._named(given))
-
-    def with_calibration(self, calibration: Calibration | None) -> Self:
-        """This retriever with that calibration.
-
-        Raises:
-            CalibrationError: It was fitted with another encoder.
-        """
-        return self.model_copy(update={"calibration": calibration})
-
-    def _bare(self) -> Self:
-        """This retriever as a calibration has to see it: the search and what scores it."""
-        extras = ("calibration", "baseline", "selector")
-        bare = self.model_copy(update={**dict.fromkeys(extras), "annotate": "none"})
-        bare._parts.settings = replace(bare._parts.settings, keep_texts=True)
-        return bare
-
-    def _named(self, given: dict[str, Any]) -> dict[str, Any]:
-        used = self._parts.settings.reranking
-        scale = {} if used is None else {"rerank_scale": used.options.scale}
-        return {"encoder": self._parts.encoder, **scale, **given}
 
     def invoke(
         self,
@@ -310,34 +245,11 @@ class RecallRetriever(WrapperFields, BaseRetriever):
     ) -> list[Document]:
         parts = self._parts
         call = self._call(parts.reader, k, kwargs, "invoke")
-
-        def perform(request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
-            if isinstance(request, Retrieve):
-                child = _child_of(_config, run_manager.get_child())
-                token = listening.set(request.recorder)
-                try:
-                    return request.retriever.invoke(query, child, **request.kwargs)
-                finally:
-                    listening.reset(token)
-            if isinstance(request, EmbedQuery):
-                return request.encoder.embed_query(query)
-            if isinstance(request, ReadVectors):
-                return request.read()
-            if isinstance(request, Embed):
-                return embed(self.embeddings, request)
-            if isinstance(request, Rerank):
-                assert parts.reranker is not None  # noqa: S101  (the flow asks only then)
-                return rerank(parts.reranker, request, run_manager.get_child())
-            return ask(parts.selector, request, run_manager.get_child())
-
-        outcome = drive(recall_flow(query, parts.settings, call.steps()), perform)
+        driver = Driver(query, parts, _config, run_manager)
+        outcome = drive(recall_flow(query, parts.settings, call.steps()), driver.perform)
         response = self._finish(outcome, _seen)
         if run_manager.handlers:
-            config: RunnableConfig = {"callbacks": run_manager.get_child()}
-            try:
-                dispatch_custom_event(EVENT_NAME, outcome.report, config=config)
-            except Exception as error:  # an event must not cost the page
-                log.warning("the event %s was not sent: %s", EVENT_NAME, type(error).__name__)
+            send(outcome.report, run_manager.get_child())
         return response
 
     async def _aget_relevant_documents(
@@ -354,34 +266,12 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         if parts.reader.is_new:  # what a store's server has to tell must not block the loop
             await run_in_executor(None, lambda: parts.reader.widens)
         call = self._call(parts.reader, k, kwargs, "ainvoke")
-
-        async def perform(request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
-            if isinstance(request, Retrieve):
-                child = _child_of(_config, run_manager.get_child())
-                token = listening.set(request.recorder)
-                try:
-                    return await request.retriever.ainvoke(query, child, **request.kwargs)
-                finally:
-                    listening.reset(token)
-            if isinstance(request, EmbedQuery):
-                return await request.encoder.aembed_query(query)
-            if isinstance(request, ReadVectors):
-                return await run_in_executor(None, request.read)
-            if isinstance(request, Embed):
-                return await aembed(self.embeddings, request)
-            if isinstance(request, Rerank):
-                assert parts.reranker is not None  # noqa: S101  (the flow asks only then)
-                return await arerank(parts.reranker, request, run_manager.get_child())
-            return await aask(parts.selector, request, run_manager.get_child())
-
-        outcome = await drive_async(recall_flow(query, parts.settings, call.steps()), perform)
+        driver = Driver(query, parts, _config, run_manager)
+        flow = recall_flow(query, parts.settings, call.steps())
+        outcome = await drive_async(flow, driver.aperform)
         response = self._finish(outcome, _seen)
         if run_manager.handlers:
-            config: RunnableConfig = {"callbacks": run_manager.get_child()}
-            try:
-                await adispatch_custom_event(EVENT_NAME, outcome.report, config=config)
-            except Exception as error:
-                log.warning("the event %s was not sent: %s", EVENT_NAME, type(error).__name__)
+            await asend(outcome.report, run_manager.get_child())
         return response
 
     def _call(
@@ -402,46 +292,7 @@ class RecallRetriever(WrapperFields, BaseRetriever):
         """The annotated copies of the page; ``seen`` gets the whole response."""
         documents = []
         for document, entry in zip(outcome.items, outcome.entries, strict=True):
-            documents.append(_annotated(document, self.metadata_key, entry))
+            documents.append(annotated(document, self.metadata_key, entry))
         if seen is not None:
-            seen.append(
-                RecallResponse(
-                    documents=documents,
-                    confidence=outcome.confidence,
-                    selection=outcome.selection,
-                    pool=outcome.pool,
-                    cosine_source=outcome.cosine_source,
-                    rerank=outcome.rerank,
-                )
-            )
+            seen.append(respond(outcome, documents))
         return documents
-
-
-def _child_of(config: RunnableConfig | None, callbacks: Any) -> RunnableConfig:
-    """The configuration of a run inside ours; what the context holds is merged in there."""
-    if config is None:
-        return {"callbacks": callbacks}
-    return patch_config(config, callbacks=callbacks)
-
-
-def _annotated(document: Document, key: str, entry: dict[str, Any] | None) -> Document:
-    """A copy with metadata of its own; a document that cannot be copied goes out as it is."""
-    try:
-        metadata = fresh_copy(document.metadata)
-        if entry is not None:
-            metadata[key] = entry
-        copied = document.__copy__()
-        vars(copied)["metadata"] = metadata  # what model_copy(update=) does, at half its cost
-        copied.model_fields_set.add("metadata")
-        return copied
-    except Exception as error:
-        log.warning("a document could not be copied: %s", type(error).__name__)
-        return document
-
-
-def _text_of(document: Document) -> str:
-    return document.page_content
-
-
-def _id_of(key: str | None, document: Document) -> str | None:
-    return id_in(document.metadata, key, document.id)

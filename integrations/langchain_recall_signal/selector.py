@@ -26,6 +26,7 @@ from langchain_core.runnables import (
 from langchain_core.runnables.base import RunnableBindingBase
 
 from recall_signal import ConfigurationError
+from recall_signal.deadline import await_within, call_within, thread_within
 from recall_signal.selection import (
     ANSWER_SCHEMA,
     Answer,
@@ -33,7 +34,6 @@ from recall_signal.selection import (
     SelectionRequest,
     Selector,
 )
-from recall_signal.selection.deadline import await_within, call_within, thread_within
 
 __all__ = ["RunnableSelector", "aask", "ask"]
 

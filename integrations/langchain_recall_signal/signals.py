@@ -11,17 +11,19 @@ from recall_signal import Advice, RecallConfidence, advice
 from recall_signal.confidence import LEVELS, Level
 from recall_signal.reports import Reports
 
-__all__ = ["advice_of", "better", "find_report", "level_of", "report_in"]
+__all__ = ["advice_of", "better", "confidence_of", "find_report", "level_of", "report_in"]
 
 KEY = "recall"
-
-BEST_FIRST: tuple[Level, ...] = ("high", "moderate", "low", "none", "unknown")
-"""Which of several searches in one step speaks for all: the best that was measured."""
 
 
 def advice_of(report: Mapping[str, Any] | None) -> Advice:
     """What to do after this report; without one, nothing is known."""
-    return advice(RecallConfidence(level=level_of(report), result_count=0, rationale=""))
+    return advice(confidence_of(report))
+
+
+def confidence_of(report: Mapping[str, Any] | None) -> RecallConfidence:
+    """The level of a report, of which there may be nothing else, as a signal."""
+    return RecallConfidence(level=level_of(report), result_count=0, rationale="")
 
 
 def level_of(report: Mapping[str, Any] | None) -> Level:
@@ -33,10 +35,10 @@ def level_of(report: Mapping[str, Any] | None) -> Level:
 
 
 def better(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any]:
-    """The report with the better level; the first of two equal ones."""
+    """The report with the better level, measured ones first; the first of two equal ones."""
     if one is None:
         return other
-    return min(one, other, key=lambda report: BEST_FIRST.index(level_of(report)))
+    return min(one, other, key=lambda report: LEVELS.index(level_of(report)))
 
 
 def find_report(state: Any) -> dict[str, Any] | None:

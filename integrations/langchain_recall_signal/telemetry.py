@@ -9,7 +9,7 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 
-from langchain_recall_signal.retriever import EVENT_NAME
+from langchain_recall_signal.events import EVENT_NAME
 from recall_signal.telemetry import DATA_SOURCE, RetrievalSpans
 
 if TYPE_CHECKING:

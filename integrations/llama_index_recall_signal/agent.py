@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from llama_index.core.agent.workflow import AgentOutput, FunctionAgent, ToolCallResult
 from llama_index.core.llms import ChatMessage
@@ -11,27 +11,16 @@ from llama_index.core.memory import BaseMemory
 from llama_index.core.tools import AsyncBaseTool, ToolMetadata, ToolOutput, ToolSelection
 from llama_index.core.workflow import Context
 
-from recall_signal import ConfigurationError, RecallConfidence, advice
+from recall_signal import ConfigurationError, RecallConfidence
 from recall_signal.artifact import json_safe
-from recall_signal.confidence import LEVELS, unknown
-from recall_signal.reports import report_dict
-from recall_signal.wording import FAILED_SELECTION
+from recall_signal.confidence import LEVELS
+from recall_signal.fallbacks import OnUnknown, check_settings, refusal, room, unread_report
 
-__all__ = ["OnUnknown", "RecallAgent"]
-
-OnUnknown = Literal["hide", "offer"]
+__all__ = ["RecallAgent"]
 
 SIGNAL = "recall"
 USED = "recall_fallbacks"
 NOT_OFFERED = "not_offered"
-
-REFUSED = (
-    "{name} is not available now: it is offered after a search of the stored results that found "
-    "likely nothing relevant, at most {limit} times a turn."
-)
-
-NO_SIGNAL = "no_signal"
-"""The ``reason`` in the store where a retriever tool gave nothing that a signal can be read of."""
 
 
 class RecallAgent(FunctionAgent):
@@ -73,16 +62,9 @@ class RecallAgent(FunctionAgent):
         max_fallbacks: int = 3,
         **settings: Any,
     ) -> None:
-        searching = _names("retriever_tools", retriever_tools)
-        falling_back = _names("fallback_tools", fallback_tools)
-        if both := searching & falling_back:
-            raise ConfigurationError(
-                f"a tool is either a retriever or a fallback, got {sorted(both)} as both"
-            )
-        if on_unknown not in get_args(OnUnknown):
-            raise ConfigurationError(f"on_unknown must be 'hide' or 'offer', got {on_unknown!r}")
-        if type(max_fallbacks) is not int or max_fallbacks < 1:
-            raise ConfigurationError(f"max_fallbacks must be 1 or more, got {max_fallbacks!r}")
+        searching, falling_back = check_settings(
+            retriever_tools, fallback_tools, on_unknown, max_fallbacks
+        )
         super().__init__(
             retriever_tools=searching,
             fallback_tools=falling_back,
@@ -111,11 +93,16 @@ class RecallAgent(FunctionAgent):
         begins = not await ctx.store.get("num_iterations", default=0)
         if begins or (entry is not None and entry["turn"] != await _turn(ctx)):
             entry, used = None, 0
-        room = self._room(entry, used)
-        hidden = {NOT_OFFERED} if room > 0 else {NOT_OFFERED} | self.fallback_tools
+        left = room(
+            None if entry is None else RecallConfidence(**entry["confidence"]),
+            used,
+            on_unknown=self.on_unknown,
+            max_fallbacks=self.max_fallbacks,
+        )
+        hidden = {NOT_OFFERED} if left > 0 else {NOT_OFFERED} | self.fallback_tools
         offered = [tool for tool in tools if tool.metadata.name not in hidden]
         output = await super().take_step(ctx, llm_input, offered, memory)
-        output.tool_calls, called = self._allowed(output.tool_calls, room)
+        output.tool_calls, called = self._allowed(output.tool_calls, left)
         await ctx.store.set(SIGNAL, entry)
         await ctx.store.set(USED, used + called)
         return output
@@ -134,23 +121,15 @@ class RecallAgent(FunctionAgent):
             await ctx.store.set(SIGNAL, {**json_safe(best), "turn": await _turn(ctx)})
         await super().handle_tool_call_results(ctx, results, memory)
 
-    def _room(self, entry: Mapping[str, Any] | None, used: int) -> int:
-        """Calls of fallback tools that are allowed now."""
-        if entry is None:
-            return 0
-        todo = advice(RecallConfidence(**entry["confidence"]))
-        is_open = todo == "fallback" or (todo == "undecided" and self.on_unknown == "offer")
-        return self.max_fallbacks - used if is_open else 0
-
     def _allowed(
-        self, calls: Sequence[ToolSelection], room: int
+        self, calls: Sequence[ToolSelection], left: int
     ) -> tuple[list[ToolSelection], int]:
-        """The calls with those beyond the room answered by a refusal, and the others' count."""
+        """The calls with those beyond what is left answered by a refusal, and the others' count."""
         kept, called = [], 0
         for call in calls:
             if call.tool_name not in self.fallback_tools:
                 kept.append(call)
-            elif called < room:
+            elif called < left:
                 called += 1
                 kept.append(call)
             else:
@@ -172,7 +151,7 @@ class _NotOffered(AsyncBaseTool):
 
     def call(self, name: str) -> ToolOutput:
         """Say so."""
-        text = REFUSED.format(name=name, limit=self._limit)
+        text = refusal(name, self._limit)
         return ToolOutput(
             tool_name=NOT_OFFERED,
             content=text,
@@ -192,13 +171,6 @@ async def _turn(ctx: Any) -> str | None:
     return said
 
 
-def _names(what: str, given: Iterable[str]) -> frozenset[str]:
-    names = [] if isinstance(given, str) else list(given)
-    if not names or not all(isinstance(name, str) and name for name in names):
-        raise ConfigurationError(f"{what} must be a list of tool names, and not an empty one")
-    return frozenset(names)
-
-
 def _report(output: ToolOutput) -> dict[str, Any]:
     """Both reports of what a retriever tool gave."""
     raw = output.raw_output
@@ -208,7 +180,7 @@ def _report(output: ToolOutput) -> dict[str, Any]:
         confidence = report.get("confidence") if isinstance(report, Mapping) else None
         if isinstance(confidence, Mapping) and confidence.get("level") in LEVELS:
             return dict(report)  # type: ignore[arg-type]
-    return report_dict(unknown(NO_SIGNAL, 0), FAILED_SELECTION, None)
+    return unread_report()
 
 
 def _metadata(node: Any) -> Any:

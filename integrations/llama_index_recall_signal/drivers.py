@@ -12,13 +12,29 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_recall_signal.call import Retrieve, Steps
 from llama_index_recall_signal.reranker import Reranker, arerank, rerank
 from llama_index_recall_signal.selector import aask, ask
+from recall_signal.calibration.through import WrapperParts
 from recall_signal.driver import drive, drive_async
 from recall_signal.flow import Embed, FlowSettings, Outcome, Request, recall_flow
-from recall_signal.reading import EmbedQuery, ReadVectors
+from recall_signal.reading import EmbedQuery, ReadVectors, StoreMemory
 from recall_signal.reranking import Rerank
 from recall_signal.selection import Selector
 
-__all__ = ["Driver"]
+__all__ = ["Driver", "Parts"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Parts(WrapperParts):
+    """What is worked out from a wrapper's settings once, and shared by its calls.
+
+    Attributes:
+        memory: What the wrapper knows of the store.
+        selector: Whom the flow's ``Ask`` goes to.
+        reranker: Whom its ``Rerank`` goes to.
+    """
+
+    memory: StoreMemory
+    selector: Selector | None
+    reranker: Reranker | None
 
 
 @dataclass(frozen=True, slots=True)

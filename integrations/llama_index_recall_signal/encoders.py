@@ -9,7 +9,9 @@ from pydantic import PrivateAttr
 
 from recall_signal.encoders import DemoEncoder, Encoder
 
-__all__ = ["DemoEmbedding", "EncoderEmbedding"]
+__all__ = ["DemoEmbedding", "EncoderEmbedding", "encoder_name"]
+
+_UNNAMED = BaseEmbedding.model_fields["model_name"].default
 
 
 class EncoderEmbedding(BaseEmbedding):
@@ -57,3 +59,11 @@ class DemoEmbedding(EncoderEmbedding):
     def class_name(cls) -> str:
         """The component's name."""
         return "DemoEmbedding"
+
+
+def encoder_name(encoder: BaseEmbedding | None) -> str | None:
+    """The name of the model behind an encoder, as it calls itself; None without an encoder."""
+    if encoder is None:
+        return None
+    named = encoder.model_name != _UNNAMED
+    return str(encoder.model_name) if named else type(encoder).__name__

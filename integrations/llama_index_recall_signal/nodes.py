@@ -8,10 +8,16 @@ from typing import Any
 from llama_index.core.schema import MetadataMode, NodeWithScore
 
 from recall_signal.reports import fresh_copy
+from recall_signal.settings import id_in
 
 log = logging.getLogger(__name__)
 
-__all__ = ["annotated", "encoded_text", "prompt_text"]
+__all__ = ["annotated", "encoded_text", "id_of", "prompt_text"]
+
+
+def id_of(key: str | None, item: NodeWithScore) -> str | None:
+    """The id: what the node's metadata has under ``key``, else the node's own."""
+    return id_in(item.node.metadata, key, item.node.node_id)
 
 
 def encoded_text(item: NodeWithScore) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -12,6 +13,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from llama_index_recall_signal.call import Reader
 from llama_index_recall_signal.drivers import Driver
+from llama_index_recall_signal.encoders import encoder_name
 from llama_index_recall_signal.reporting import NODE_KEYS, flow_settings, respond
 from llama_index_recall_signal.watch import tell
 from recall_signal.flow import FlowSettings, Outcome
@@ -26,7 +28,7 @@ class RecallPostprocessor(SignalFields, BaseNodePostprocessor):
     It sees no store, so ``score_kind="auto"`` finds cosines only in embeddings that nodes carry
     and by ``embed_model``, and the pool is the list it is given. Where the retriever can be
     wrapped, :class:`RecallRetriever` knows more. Put it before anything that replaces the
-    scores or drops nodes.
+    scores or drops nodes. Its settings are fixed: make another one for other ones.
 
     Attributes:
         embed_model: As in :class:`RecallRetriever`. Not used where no query is handed on.
@@ -34,7 +36,7 @@ class RecallPostprocessor(SignalFields, BaseNodePostprocessor):
         thresholds: As in :class:`RecallRetriever`, like the rest.
 
     Raises:
-        ConfigurationError: A setting is wrong.
+        ConfigurationError: A setting is wrong. At construction, or where it is set later on.
     """
 
     model_config = ConfigDict(title="RecallPostprocessor")
@@ -45,9 +47,28 @@ class RecallPostprocessor(SignalFields, BaseNodePostprocessor):
 
     _settings: FlowSettings[NodeWithScore] = PrivateAttr()
 
-    def model_post_init(self, context: Any) -> None:
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._prepare()
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy, with what is worked out from the settings worked out anew."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied._prepare()
+        return copied
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # LlamaIndex itself sets the callback manager, and nothing is worked out from that.
+        if name in type(self).model_fields and name != "callback_manager":
+            raise self._wrong(
+                f"{name} is fixed once it is made; make another one: "
+                f"postprocessor.model_copy(update={{{name!r}: ...}})"
+            )
+        super().__setattr__(name, value)
+
+    def _prepare(self) -> None:
         """Make what every call shares."""
-        super().model_post_init(context)
+        self.check_encoder(encoder_name(self.embed_model))
         self._settings = flow_settings(self, self.embed_model, DEFAULT_POOL_SIZE)
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -10,10 +11,10 @@ from llama_index.core.schema import NodeWithScore
 from pydantic import ConfigDict
 
 from llama_index_recall_signal.events import dispatch_signal
-from llama_index_recall_signal.nodes import annotated, encoded_text, prompt_text
+from llama_index_recall_signal.nodes import annotated, encoded_text, id_of, prompt_text
 from llama_index_recall_signal.response import RecallResponse
 from recall_signal.flow import FlowSettings, Outcome
-from recall_signal.settings import RESERVED_KEYS, SignalFields, WrapperFields, id_in
+from recall_signal.settings import RESERVED_KEYS, SignalFields, WrapperFields
 
 __all__ = ["NODE_KEYS", "RetrieverFields", "flow_settings", "respond"]
 
@@ -37,7 +38,7 @@ def flow_settings(
 ) -> FlowSettings[NodeWithScore]:
     """What the core's flow has to know about a wrapper."""
     return fields.flow_settings(
-        id_of=lambda item: id_in(item.node.metadata, fields.id_key, item.node.node_id),
+        id_of=partial(id_of, fields.id_key),
         text_of=encoded_text,
         read_text_of=prompt_text,
         encodes=embed_model is not None,

@@ -9,8 +9,8 @@ from typing import Any
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 
+from recall_signal.deadline import await_within, call_within, thread_within
 from recall_signal.reranking import InvalidScores, Rerank, as_scorer
-from recall_signal.selection.deadline import await_within, call_within, thread_within
 
 __all__ = ["Reranker", "arerank", "as_reranker", "rerank"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -14,7 +14,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 from llama_index.core.settings import Settings
 
 from llama_index_recall_signal.call import Call
-from llama_index_recall_signal.drivers import Driver
+from llama_index_recall_signal.drivers import Driver, Parts
+from llama_index_recall_signal.encoders import encoder_name
 from llama_index_recall_signal.framework import vector_search
 from llama_index_recall_signal.reporting import RetrieverFields, flow_settings, respond
 from llama_index_recall_signal.reranker import as_reranker
@@ -22,7 +23,8 @@ from llama_index_recall_signal.response import RecallResponse
 from llama_index_recall_signal.selection import PROMPT_KEY, with_prompt
 from llama_index_recall_signal.selector import as_selector
 from llama_index_recall_signal.watch import tell, watching
-from recall_signal import Baseline, Calibration, Pool, ScoreKind, Thresholds
+from recall_signal import Baseline, Calibration, ScoreKind, Thresholds
+from recall_signal.calibration.through import SelfCalibrating
 from recall_signal.flow import Outcome
 from recall_signal.reading import StoreMemory
 from recall_signal.selection import SelectionOptions
@@ -32,7 +34,7 @@ from recall_signal.settings import DEFAULT_POOL_SIZE
 __all__ = ["RecallRetriever"]
 
 
-class RecallRetriever(BaseRetriever):
+class RecallRetriever(SelfCalibrating, BaseRetriever):
     """Wraps a retriever and says whether what it returned is worth reading.
 
     The page is the wrapped retriever's own: same nodes, order, scores, ids, texts and other
@@ -84,6 +86,8 @@ class RecallRetriever(BaseRetriever):
         ConfigurationError: A setting is wrong.
     """
 
+    _parts: Parts
+
     def __init__(
         self,
         retriever: BaseRetriever,
@@ -127,22 +131,40 @@ class RecallRetriever(BaseRetriever):
             reorder=reorder,
             **chosen,
         )
-        search = vector_search(retriever)
-        own_k = search.top_k if search is not None else None
-        fields.check_page(k or own_k)
         self._fields = fields
-        encoder = embed_model or (search.encoder if search is not None else None)
-        self._encoder_name = None if encoder is None else str(encoder.model_name)
-        if calibration is not None:
-            calibration.require_encoder(self._encoder_name)
-        self._settings = flow_settings(fields, embed_model, pool_size)
-        self._memory = StoreMemory()
-        self._selector = None if selector is None else as_selector(selector)
-        used = self._settings.reranking
-        self._reranker = None if used is None else as_reranker(used.options.model)
+        self._prepare()
         # Many custom retrievers never call their base's constructor.
         inherited = getattr(retriever, "callback_manager", None)
         super().__init__(callback_manager=inherited or Settings.callback_manager)
+
+    def _prepare(self) -> None:
+        """Check the settings against each other, once, and make what every call shares."""
+        fields = self._fields
+        search = vector_search(fields.retriever)
+        fields.check_page(fields.k or (None if search is None else search.top_k))
+        encoder = encoder_name(fields.embed_model or (None if search is None else search.encoder))
+        fields.check_encoder(encoder)
+        settings = flow_settings(fields, fields.embed_model, fields.pool_size)
+        used = settings.reranking
+        self._parts = Parts(
+            settings=settings,
+            encoder=encoder,
+            memory=StoreMemory(),
+            selector=None if fields.selector is None else as_selector(fields.selector),
+            reranker=None if used is None else as_reranker(used.options.model),
+        )
+
+    def _with(self, **changed: Any) -> Self:
+        fields = {name: getattr(self._fields, name) for name in RetrieverFields.model_fields}
+        return type(self)(**{**fields, **changed})
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is worked out from the settings is worked out anew where it arrives.
+        return {name: value for name, value in vars(self).items() if name != "_parts"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._prepare()
 
     @property
     def retriever(self) -> BaseRetriever:
@@ -172,73 +194,26 @@ class RecallRetriever(BaseRetriever):
         tell(told)
         return told[-1]
 
-    def calibrate(self, **given: Any) -> Calibration:
-        """Learn the scale of this retriever through its own search, in about 180 searches.
-
-        With ``use_rerank`` each search is reranked too, so that the reranker's own scale is
-        learnt beside that of the cosines.
-
-        Args:
-            **given: As in :meth:`recall_signal.Calibration.fit`; all of it is optional.
-
-        Raises:
-            CalibrationError: The retriever gives no cosines, or too few labels for a bound.
-        """
-        bare = self._bare()
-        return Calibration.fit(lambda query: bare.recall(query).pool, **self._named(given))
-
-    async def acalibrate(self, **given: Any) -> Calibration:
-        """:meth:`calibrate`, asynchronously."""
-        bare = self._bare()
-
-        async def search(query: str) -> Pool:
-            return (await bare.arecall(query)).pool
-
-        return await Calibration.afit(search, **self._named(given))
-
-    def with_calibration(self, calibration: Calibration | None) -> RecallRetriever:
-        """This retriever with that calibration.
-
-        Raises:
-            CalibrationError: It was fitted with another encoder.
-        """
-        return self._with(calibration=calibration)
-
-    def _with(self, **changed: Any) -> RecallRetriever:
-        fields = {name: getattr(self._fields, name) for name in RetrieverFields.model_fields}
-        if self._settings.selection is not None:  # with the prompt as it was updated
-            fields["selector_options"] = self._settings.selection
-        return type(self)(**{**fields, **changed})
-
-    def _bare(self) -> RecallRetriever:
-        """This retriever as a calibration has to see it: the search and what scores it."""
-        bare = self._with(calibration=None, baseline=None, selector=None, annotate="none")
-        bare._settings = replace(bare._settings, keep_texts=True)
-        return bare
-
-    def _named(self, given: dict[str, Any]) -> dict[str, Any]:
-        used = self._settings.reranking
-        scale = {} if used is None else {"rerank_scale": used.options.scale}
-        return {"encoder": self._encoder_name, **scale, **given}
-
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         with watching() as inside:
             outcome = self._driver(query_bundle).run()
         return self._finish(outcome, inside)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if not self._memory.asked:  # what a store's server has to tell must not block the loop
+        if (
+            not self._parts.memory.asked
+        ):  # what a store's server has to tell must not block the loop
             await asyncio.to_thread(self._driver, query_bundle)
         with watching() as inside:
             outcome = await self._driver(query_bundle).arun()
         return self._finish(outcome, inside)
 
     def _driver(self, bundle: QueryBundle) -> Driver:
-        embed_model = self._fields.embed_model
-        call = Call(self.retriever, bundle, self._fields, embed_model, self._memory)
-        self._memory.asked = True
+        parts, embed_model = self._parts, self._fields.embed_model
+        call = Call(self.retriever, bundle, self._fields, embed_model, parts.memory)
+        parts.memory.asked = True
         return Driver(
-            bundle, self._settings, call.steps(), embed_model, self._selector, self._reranker
+            bundle, parts.settings, call.steps(), embed_model, parts.selector, parts.reranker
         )
 
     def _finish(
@@ -271,7 +246,7 @@ class RecallRetriever(BaseRetriever):
 
     def _get_prompts(self) -> PromptDictType:
         prompts = self.retriever._get_prompts()
-        options = self._settings.selection
+        options = self._parts.settings.selection
         if options is None:
             return prompts
         return {**prompts, PROMPT_KEY: PromptTemplate(options.prompt)}
@@ -281,8 +256,9 @@ class RecallRetriever(BaseRetriever):
 
     def _update_prompts(self, prompts: PromptDictType) -> None:
         others = dict(prompts)
-        options = self._settings.selection
+        options = self._parts.settings.selection
         if options is not None and PROMPT_KEY in others:
             changed = with_prompt(options, others.pop(PROMPT_KEY))
-            self._settings = replace(self._settings, selection=changed)
+            self._fields = self._fields.model_copy(update={"selector_options": changed})
+            self._parts.settings = replace(self._parts.settings, selection=changed)
         self.retriever._update_prompts(others)

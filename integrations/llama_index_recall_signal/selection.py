@@ -12,7 +12,7 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixin
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import ConfigDict, Field, PrivateAttr, ValidationError
 
-from llama_index_recall_signal.nodes import annotated, prompt_text
+from llama_index_recall_signal.nodes import annotated, id_of, prompt_text
 from llama_index_recall_signal.reporting import NODE_KEYS
 from llama_index_recall_signal.selector import aask, as_selector, ask
 from recall_signal import ConfigurationError
@@ -20,7 +20,7 @@ from recall_signal.confidence import LEVELS, Level
 from recall_signal.driver import drive, drive_async
 from recall_signal.reports import fresh_copy
 from recall_signal.selection import Ask, SelectionOptions, Selector, select_page
-from recall_signal.settings import RESERVED_KEYS, id_in
+from recall_signal.settings import RESERVED_KEYS
 
 __all__ = ["PROMPT_KEY", "RecallSelectorPostprocessor", "with_prompt"]
 
@@ -100,7 +100,7 @@ class RecallSelectorPostprocessor(BaseNodePostprocessor, PromptMixin):
         kept, selection = yield from select_page(
             query,
             texts=[prompt_text(item) for item in nodes],
-            ids=[id_in(item.node.metadata, self.id_key, item.node_id) for item in nodes],
+            ids=[id_of(self.id_key, item) for item in nodes],
             level=self._known_level(nodes),
             options=self.options,
         )

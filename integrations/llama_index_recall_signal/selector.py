@@ -14,8 +14,8 @@ from llama_index.core.tools import FunctionTool
 from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
 
 from recall_signal import ConfigurationError
+from recall_signal.deadline import await_within, call_within, thread_within
 from recall_signal.selection import ANSWER_SCHEMA, Answer, Ask, SelectionRequest, Selector
-from recall_signal.selection.deadline import await_within, call_within, thread_within
 
 __all__ = ["LLMSelector", "aask", "as_selector", "ask"]
 

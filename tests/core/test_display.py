@@ -176,6 +176,18 @@ def test_figures() -> None:
     assert text.endswith("0.500 -0.250 12.346 0.931 3 calibration why")
 
 
+def test_what_a_reranker_says_is_shown_where_it_is_set() -> None:
+    assert "rerank" not in confidence_html(signal())
+    text = Parsed(confidence_html(signal(rerank_score=-1.25))).text
+    assert "decided by rerank score" in text
+    assert "match" not in text
+    assert text.endswith("-1.250 why")
+    both = signal(level="high", rerank_score=2.5, match="near_miss")
+    text = Parsed(confidence_html(both)).text
+    assert "rerank score match (a hint)" in text
+    assert text.endswith("2.500 near_miss why")
+
+
 def test_a_huge_keyword_score_stays_short() -> None:
     assert "1.23e+150" in confidence_html(signal(top_score=1.23456e150))
 

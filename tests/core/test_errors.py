@@ -41,3 +41,12 @@ def test_a_missing_dependency_names_the_feature_and_the_pip_line() -> None:
     assert error.extra == "eval"
     assert "Assessments.to_arrow()" in str(error)
     assert "pip install 'recall-signal[eval]'" in str(error)
+
+
+def test_a_package_that_no_extra_brings_is_named_itself() -> None:
+    error = MissingDependencyError("corrective_graph", package="langgraph>=1.0")
+    assert (error.extra, error.package) == (None, "langgraph>=1.0")
+    assert str(error) == (
+        "corrective_graph needs langgraph>=1.0, which is not installed. "
+        "Install it with: pip install 'langgraph>=1.0'"
+    )

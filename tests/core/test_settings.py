@@ -1,6 +1,9 @@
 """Settings that both wrappers share."""
 
-from recall_signal.settings import id_in
+import pytest
+
+from recall_signal import ConfigurationError, Thresholds
+from recall_signal.settings import SignalFields, id_in
 
 
 class Unprintable:
@@ -18,3 +21,12 @@ def test_an_id_comes_from_the_metadata_where_it_has_one() -> None:
 
 def test_an_id_that_cannot_be_written_down_is_none() -> None:
     assert id_in({"key": Unprintable()}, "key", "own") == "own"
+
+
+def test_both_what_belongs_to_an_encoder_and_what_does_not_are_checked() -> None:
+    bound, free = Thresholds(encoder="a"), Thresholds()
+    SignalFields(thresholds=bound).check_encoder("a")
+    SignalFields(thresholds=bound).check_encoder(None)
+    SignalFields(thresholds=free).check_encoder("b")
+    with pytest.raises(ConfigurationError, match="'a' and cannot be used with 'b'"):
+        SignalFields(thresholds=bound).check_encoder("b")

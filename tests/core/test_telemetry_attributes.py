@@ -189,5 +189,5 @@ def test_without_opentelemetry_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    with pytest.raises(MissingDependencyError, match=r"recall-signal\[telemetry\]"):
+    with pytest.raises(MissingDependencyError, match=r"pip install opentelemetry-api$"):
         RetrievalSpans()

@@ -120,3 +120,14 @@ def test_another_version_is_refused(version: Any) -> None:
 def test_wrong_values_are_refused_when_read() -> None:
     with pytest.raises(ConfigurationError, match="cosine_low"):
         Thresholds.from_dict({"cosine_low": "0.1"})
+
+
+def test_cuts_of_another_encoder_are_refused() -> None:
+    cuts = Thresholds(encoder="a")
+    with pytest.raises(ConfigurationError, match="for the encoder 'a' and cannot be used with 'b'"):
+        cuts.require_encoder("b")
+
+
+@pytest.mark.parametrize(("own", "used"), [("a", "a"), ("a", None), (None, "b"), (None, None)])
+def test_cuts_without_a_known_other_encoder_are_not(own: str | None, used: str | None) -> None:
+    Thresholds(encoder=own).require_encoder(used)

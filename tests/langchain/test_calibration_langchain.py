@@ -7,7 +7,13 @@ from langchain_core.runnables import RunnableLambda
 from langchain_fakes import QUERY, documents, simple_store
 
 from langchain_recall_signal import RecallRetriever
-from recall_signal import Baseline, Calibration, CalibrationError
+from recall_signal import (
+    Baseline,
+    Calibration,
+    CalibrationError,
+    ConfigurationError,
+    Thresholds,
+)
 
 STORE = simple_store(60)
 
@@ -47,6 +53,14 @@ def test_another_encoders_calibration_is_refused(calibration: Calibration) -> No
         RecallRetriever(
             retriever=RunnableLambda(lambda _: []), embeddings=Other({}), calibration=calibration
         )
+
+
+def test_another_encoders_thresholds_are_refused() -> None:
+    cuts = Thresholds(encoder="another")
+    with pytest.raises(ConfigurationError, match="'another' and cannot be used with 'Encoder'"):
+        RecallRetriever.from_vectorstore(STORE, thresholds=cuts)
+    RecallRetriever.from_vectorstore(STORE, thresholds=Thresholds(encoder="Encoder"))
+    RecallRetriever(retriever=RunnableLambda(lambda _: []), thresholds=cuts)  # it is not known
 
 
 def test_a_baseline_speaks_from_thirty_queries_on() -> None:

@@ -195,7 +195,7 @@ async def test_models_get_a_prompt_with_quoted_sources() -> None:
     graph.invoke(ask("unmeasured"))
     assert "was not measured" in model.seen[-1][0].content
     compiled(memory(), model, lambda q: []).invoke(ask("empty"))
-    assert "No sources were found." in model.seen[-1][0].content
+    assert "the web search found nothing. No sources were found." in model.seen[-1][0].content
     rewriter = FakeListLLM(responses=["high"])
     assert (await both(compiled(rewrite=rewriter), "none"))["query"] == "high"
 

@@ -53,12 +53,12 @@ def test_a_missing_package_is_named(
     with pytest.raises(MissingDependencyError, match=f"pip install '{package}>=1.0'") as caught:
         getattr(langchain_recall_signal, name)
     assert isinstance(caught.value, ImportError)
-    assert caught.value.package == package  # type: ignore[attr-defined]
+    assert caught.value.package == f"{package}>=1.0"
 
 
 def test_another_import_that_fails_is_not_dressed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     forget(monkeypatch)
-    monkeypatch.setitem(sys.modules, "langchain_recall_signal.web_results", None)
+    monkeypatch.setitem(sys.modules, "recall_signal.corrective", None)
     with pytest.raises(ImportError) as caught:
         langchain_recall_signal.corrective_graph  # noqa: B018
     assert not isinstance(caught.value, MissingDependencyError)

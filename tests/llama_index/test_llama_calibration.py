@@ -3,13 +3,14 @@
 from typing import Any
 
 import pytest
-from llama_fakes import QUERY, index_of
+from llama_fakes import QUERY, ListRetriever, index_of, scored
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.schema import QueryBundle, TextNode
 from llama_index.core.vector_stores import SimpleVectorStore
 
 from llama_index_recall_signal import RecallRetriever
-from recall_signal import Baseline, CalibrationError
+from recall_signal import Baseline, CalibrationError, ConfigurationError, Thresholds
 
 INDEX = index_of([TextNode(text=f"stored text {n}", id_=f"n{n}") for n in range(60)])
 
@@ -32,6 +33,23 @@ def test_another_encoders_calibration_is_refused() -> None:
     calibration = RecallRetriever(bare()).calibrate(encoder="another")
     with pytest.raises(CalibrationError, match="'another'"):
         RecallRetriever(bare(), calibration=calibration)
+
+
+def test_another_encoders_thresholds_are_refused() -> None:
+    cuts = Thresholds(encoder="another")
+    with pytest.raises(ConfigurationError, match="'another' and cannot be used with 'settable'"):
+        RecallRetriever(bare(), thresholds=cuts)
+    RecallRetriever(bare(), thresholds=Thresholds(encoder="settable"))
+    RecallRetriever(ListRetriever(scored(0.5)), thresholds=cuts)  # it is not known
+
+
+def test_an_encoder_without_a_name_goes_by_its_class() -> None:
+    encoder = MockEmbedding(embed_dim=3)
+    retriever = ListRetriever(scored(None))
+    cuts = Thresholds(encoder="MockEmbedding")
+    RecallRetriever(retriever, embed_model=encoder, thresholds=cuts)
+    with pytest.raises(ConfigurationError, match="cannot be used with 'MockEmbedding'"):
+        RecallRetriever(retriever, embed_model=encoder, thresholds=Thresholds(encoder="a"))
 
 
 def test_a_baseline_remembers_what_it_sees() -> None:

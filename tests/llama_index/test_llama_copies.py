@@ -150,3 +150,21 @@ def test_nothing_is_added_without_an_entry() -> None:
     page = RecallRetriever(bare, annotate="none").retrieve(QUERY)
     assert page == bare.retrieve(QUERY)
     assert [item.node.hash for item in page] == [item.node.hash for item in bare.retrieve(QUERY)]
+
+
+class Uncopied(TextNode):
+    """A node that cannot be copied."""
+
+    def model_copy(self, **_: Any) -> Any:
+        raise RuntimeError("no copies")
+
+
+def test_a_node_that_cannot_be_copied_goes_out_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    node = NodeWithScore(node=Uncopied(text="a secret"), score=0.9)
+    response = RecallRetriever(ListRetriever([node]), score_kind="cosine").recall(QUERY)
+    assert response.nodes == [node]
+    assert response.nodes[0].metadata == {}
+    assert response.confidence.level == "moderate"
+    assert [record.message for record in caplog.records] == [
+        "a node could not be copied: RuntimeError"
+    ]

@@ -1,5 +1,6 @@
 """Where only nodes are at hand."""
 
+import pickle
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_recall_signal import RecallPostprocessor, RecallRetriever
-from recall_signal import ConfigurationError
+from recall_signal import ConfigurationError, Thresholds
 
 BUNDLE = QueryBundle(QUERY)
 
@@ -92,6 +93,30 @@ async def test_in_a_pipeline() -> None:
 def test_wrong_settings(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         RecallPostprocessor(**settings)
+
+
+async def test_settings_are_fixed() -> None:
+    processor = RecallPostprocessor(score_kind="cosine")
+    for name, value in (("score_kind", "l2"), ("annotate", "none"), ("embed_model", None)):
+        with pytest.raises(ConfigurationError, match=rf"{name} is fixed .*model_copy\(update="):
+            setattr(processor, name, value)
+    other = processor.model_copy(update={"annotate": "none"})
+    assert "recall" not in (await both(other, scored(0.9, 0.2)))[0].metadata
+    assert "recall" in (await both(processor, scored(0.9, 0.2)))[0].metadata
+
+
+def test_cuts_of_another_encoder_are_refused() -> None:
+    cuts = Thresholds(encoder="another")
+    with pytest.raises(ConfigurationError, match="'another' and cannot be used with 'settable'"):
+        RecallPostprocessor(embed_model=Embedding(), thresholds=cuts)
+    RecallPostprocessor(thresholds=cuts)
+
+
+async def test_a_pickled_one_works(caplog: pytest.LogCaptureFixture) -> None:
+    sent = pickle.loads(pickle.dumps(RecallPostprocessor(score_kind="cosine", id_key="page")))
+    page = await both(sent, scored(0.9, 0.2))
+    assert page[0].metadata["recall"]["confidence"]["level"] == "high"
+    assert caplog.records == []
 
 
 def test_it_is_a_component() -> None:

@@ -216,4 +216,4 @@ class Sleeper:
 
 
 def selector_threads() -> list[threading.Thread]:
-    return [t for t in threading.enumerate() if t.name == "recall-signal-selector"]
+    return [t for t in threading.enumerate() if t.name == "recall-signal-call"]

@@ -50,6 +50,10 @@ class TestLanceDB:
     def test_a_metric_of_the_search(self, store: LanceDB, metric: str) -> None:
         check(store, store.embeddings, metrics=metric)
 
+    def test_a_metric_that_the_adapter_never_saw(self, store: LanceDB) -> None:
+        bare = store.as_retriever(search_kwargs={"metrics": "cosine"})
+        assert RecallRetriever(retriever=bare).recall(QUERY).cosine_source == "vectors"
+
     def test_a_filter(self, store: LanceDB) -> None:
         check(store, store.embeddings, filter="text != 'text number 3'", prefilter=True)
 
@@ -83,7 +87,6 @@ class TestRedis:
     @pytest.mark.parametrize(
         "options",
         [
-            {"with_vectors": True},
             {"return_metadata": False},
             {"distance_threshold": 0.9},
             {"filter": Text("text") % "number"},
@@ -95,10 +98,13 @@ class TestRedis:
     ) -> None:
         check(store, store.embeddings, **options)
 
+    def test_vectors_among_the_scores(self, store: RedisVectorStore) -> None:
+        check(store, store.embeddings, unknown=True, with_vectors=True)
+
     def test_hits_sorted_by_something_else(self, redis_url: str) -> None:
         """Of more hits, others come first: the page is that of the call's own size."""
         fields = [{"name": "n", "type": "numeric"}]
         config = RedisConfig(index_name=uuid4().hex, redis_url=redis_url, metadata_schema=fields)
         store = RedisVectorStore(Encoder(), config)
         store.add_texts(TEXTS, [{"n": 100 - n} for n in range(12)])
-        check(store, store.embeddings, sort_by="n")
+        check(store, store.embeddings, unknown=True, sort_by="n")

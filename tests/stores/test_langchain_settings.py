@@ -10,7 +10,7 @@ import pysqlite3
 import pytest
 import sqlalchemy
 import sqlite_vec
-from lancedb.index import IvfFlat
+from lancedb.index import BTree, IvfFlat
 from langchain_community.vectorstores import LanceDB as CommunityLanceDB
 from langchain_community.vectorstores import SQLiteVec
 from langchain_core.documents import Document
@@ -56,6 +56,7 @@ class TestLanceDB:
                 return store
             name = "documents" if is_new else "vectorstore"
             table = lancedb.connect(tmp_path).open_table(name)
+            table.create_index("text", config=BTree())  # an index, though none of vectors
             table.create_index("vector", config=IvfFlat(distance_type=metric, num_partitions=1))
             return request.param(uri=str(tmp_path), **argument)
 

@@ -13,7 +13,7 @@ from recall_signal import ScoreKind
 
 
 def empty_store(name: str, **settings: Any) -> ChromaVectorStore:
-    client = chromadb.EphemeralClient()
+    client = chromadb.EphemeralClient(chromadb.Settings(anonymized_telemetry=False))
     if name in [known.name for known in client.list_collections()]:
         client.delete_collection(name)
     return ChromaVectorStore(chroma_collection=client.create_collection(name, **settings))

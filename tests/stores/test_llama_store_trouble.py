@@ -264,7 +264,9 @@ class TestRecursion:
 
 def test_chroma_declared_by_hand_in_a_pipeline_that_shows_nodes_only() -> None:
     """Where only nodes are at hand, the kind has to be said; then it is read like the store's."""
-    collection = chromadb.EphemeralClient().get_or_create_collection("trouble-nodes")
+    collection = chromadb.EphemeralClient(
+        chromadb.Settings(anonymized_telemetry=False)
+    ).get_or_create_collection("trouble-nodes")
     store = ChromaVectorStore(chroma_collection=collection)
     found = index_with_cosines(store, COSINES).as_retriever(similarity_top_k=5).retrieve(QUERY)
     page = RecallPostprocessor(score_kind="exp_neg_squared_l2").postprocess_nodes(found)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from recall_signal.calibration.model import Calibration
 from recall_signal.flow import FlowSettings
@@ -34,24 +33,31 @@ class WrapperParts:
     encoder: str | None
 
 
-class SelfCalibrating(ABC):
-    """What every wrapper around a retriever can do with a calibration."""
+class _Wrapper(Protocol):
+    """What its framework alone knows of a wrapper."""
 
-    _parts: WrapperParts
+    @property
+    def _parts(self) -> WrapperParts: ...
 
-    @abstractmethod
-    def recall(self, query: Any, /) -> _Searched:
-        """One search, with its pool."""
+    def recall(self, query: Any, /) -> _Searched: ...
 
-    @abstractmethod
-    def arecall(self, query: Any, /) -> Awaitable[_Searched]:
-        """:meth:`recall`, asynchronously."""
+    def arecall(self, query: Any, /) -> Awaitable[_Searched]: ...
 
-    @abstractmethod
     def _with(self, **changed: Any) -> Self:
         """This wrapper with other settings."""
+        ...
 
-    def calibrate(self, **given: Any) -> Calibration:
+
+W = TypeVar("W", bound=_Wrapper)
+
+
+class SelfCalibrating:
+    """What every wrapper around a retriever can do with a calibration.
+
+    Nothing is abstract here: LlamaIndex writes a span for each call of what once was.
+    """
+
+    def calibrate(self: _Wrapper, **given: Any) -> Calibration:
         """Learn the scale of this retriever through its own search, in about 180 searches.
 
         With ``use_rerank`` each search is reranked too, so that the reranker's own scale is
@@ -63,19 +69,19 @@ class SelfCalibrating(ABC):
         Raises:
             CalibrationError: The retriever gives no cosines, or too few labels for a bound.
         """
-        bare = self._bare()
-        return Calibration.fit(lambda query: bare.recall(query).pool, **self._named(given))
+        bare = _bare(self)
+        return Calibration.fit(lambda query: bare.recall(query).pool, **_named(self, given))
 
-    async def acalibrate(self, **given: Any) -> Calibration:
+    async def acalibrate(self: _Wrapper, **given: Any) -> Calibration:
         """:meth:`calibrate`, asynchronously."""
-        bare = self._bare()
+        bare = _bare(self)
 
         async def search(query: str) -> Pool:
             return (await bare.arecall(query)).pool
 
-        return await Calibration.afit(search, **self._named(given))
+        return await Calibration.afit(search, **_named(self, given))
 
-    def with_calibration(self, calibration: Calibration | None) -> Self:
+    def with_calibration(self: W, calibration: Calibration | None) -> W:
         """This retriever with that calibration.
 
         Raises:
@@ -83,13 +89,15 @@ class SelfCalibrating(ABC):
         """
         return self._with(calibration=calibration)
 
-    def _bare(self) -> Self:
-        """This retriever as a calibration has to see it: the search and what scores it."""
-        bare = self._with(calibration=None, baseline=None, selector=None, annotate="none")
-        bare._parts.settings = replace(bare._parts.settings, keep_texts=True)
-        return bare
 
-    def _named(self, given: dict[str, Any]) -> dict[str, Any]:
-        used = self._parts.settings.reranking
-        scale = {} if used is None else {"rerank_scale": used.options.scale}
-        return {"encoder": self._parts.encoder, **scale, **given}
+def _bare(wrapper: W) -> W:
+    """A wrapper as a calibration has to see it: the search and what scores it."""
+    bare = wrapper._with(calibration=None, baseline=None, selector=None, annotate="none")
+    bare._parts.settings = replace(bare._parts.settings, keep_texts=True)
+    return bare
+
+
+def _named(wrapper: _Wrapper, given: dict[str, Any]) -> dict[str, Any]:
+    used = wrapper._parts.settings.reranking
+    scale = {} if used is None else {"rerank_scale": used.options.scale}
+    return {"encoder": wrapper._parts.encoder, **scale, **given}

@@ -64,6 +64,12 @@ _FIGURES = (
     ("decided by", "basis", "left"),
 )
 
+_RERANKED = (
+    ("rerank score", "rerank_score", "right"),
+    ("match (a hint)", "match", "left"),
+)
+"""Shown only where they are set: most signals are made without a reranker."""
+
 _NOT_SELECTED: dict[str, str] = {
     "not_configured": "no selector is configured, so the page is the retriever's own",
     "no_results": "there was nothing to select from",
@@ -124,8 +130,10 @@ def _card(confidence: Any, more: str) -> str:
 
 
 def _figures(confidence: Any) -> str:
-    heads = [_head(name, align) for name, _, align in _FIGURES]
-    cells = [_cell(_figure(getattr(confidence, field)), align) for _, field, align in _FIGURES]
+    reranked = [one for one in _RERANKED if getattr(confidence, one[1]) is not None]
+    shown = [*_FIGURES, *reranked]
+    heads = [_head(name, align) for name, _, align in shown]
+    cells = [_cell(_figure(getattr(confidence, field)), align) for _, field, align in shown]
     return _table(heads, [cells])
 
 

@@ -70,6 +70,10 @@ class StoreAdapter:
         """
         return None
 
+    def encoder(self, store: Any) -> Any:
+        """What the store embeds queries with, None where it does not tell."""
+        return getattr(store, "embeddings", None)
+
     def read(self, store: Any, hits: Hits) -> Reading:
         """The cosines of these hits, as far as their scores tell them."""
         return read_scores(hits.scores, self.score_kind(store), "store", ranked=True)

@@ -19,7 +19,11 @@ from recall_signal.stores import Reading
 
 __all__ = ["ChromaAdapter"]
 
-_KINDS = {"l2": ScoreKind.SQUARED_L2, "cosine": ScoreKind.COSINE_DISTANCE}
+_KINDS = {
+    "l2": ScoreKind.SQUARED_L2,
+    "cosine": ScoreKind.COSINE_DISTANCE,
+    "ip": ScoreKind.INNER_PRODUCT,  # once it is turned round: see read
+}
 
 
 class ChromaAdapter(StoreAdapter):

@@ -19,7 +19,11 @@ from recall_signal.stores import Reading
 
 __all__ = ["CommunityLanceDBAdapter", "LanceDBAdapter"]
 
-_KINDS = {"l2": ScoreKind.SQUARED_L2, "cosine": ScoreKind.COSINE_DISTANCE}
+_KINDS = {
+    "l2": ScoreKind.SQUARED_L2,
+    "cosine": ScoreKind.COSINE_DISTANCE,
+    "dot": ScoreKind.INNER_PRODUCT,  # once it is turned round: see read
+}
 
 
 class LanceDBAdapter(StoreAdapter):
@@ -35,12 +39,16 @@ class LanceDBAdapter(StoreAdapter):
             return read_product_distances(hits)
         return super().read(store, hits)
 
+    def encoder(self, store: Any) -> Any:
+        """What the store embeds with, which it has no public name for."""
+        return store._embedding_function
+
     def vectors(self, store: Any, documents: Sequence[Document]) -> Sequence[Any | None] | None:
         """The stored vectors, by the documents' texts."""
         table, vector_key, text_key = self._table(store)
         texts = {document.page_content for document in documents}
         quoted = ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
-        rows = table.search().where(f"{text_key} IN ({quoted})").select([text_key, vector_key])
+        rows = table.search().where(f"`{text_key}` IN ({quoted})").select([text_key, vector_key])
         known = {row[text_key]: row[vector_key] for row in rows.limit(None).to_list()}
         return [known.get(document.page_content) for document in documents]
 
@@ -58,6 +66,12 @@ class LanceDBAdapter(StoreAdapter):
 
 class CommunityLanceDBAdapter(LanceDBAdapter):
     """Reads ``LanceDB`` of langchain-community, which has no public names for its columns."""
+
+    unlike = frozenset({"metrics", "query_type"})
+
+    def encoder(self, store: Any) -> Any:
+        """As the store says."""
+        return store.embeddings
 
     def _table(self, store: Any) -> tuple[Any, str, str]:
         return store.get_table(), store._vector_key, store._text_key

@@ -57,6 +57,7 @@ class AsyncPGVectorStoreAdapter(StoreAdapter):
     """Reads ``AsyncPGVectorStore``, which can give no vectors: it has no way to wait for them."""
 
     ties_keep_order = False
+    unlike = frozenset({"hybrid_search_config"})
 
     def score_kind(self, store: Any) -> ScoreKind:
         """By the hybrid search, else by the function that the distance comes from."""

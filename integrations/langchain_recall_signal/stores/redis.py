@@ -15,13 +15,18 @@ from recall_signal.stores import Reading
 
 __all__ = ["RedisAdapter"]
 
-_KINDS = {"L2": ScoreKind.SQUARED_L2, "COSINE": ScoreKind.COSINE_DISTANCE}
+_KINDS = {
+    "L2": ScoreKind.SQUARED_L2,
+    "COSINE": ScoreKind.COSINE_DISTANCE,
+    "IP": ScoreKind.INNER_PRODUCT,  # once it is turned round: see read
+}
 
 
 class RedisAdapter(StoreAdapter):
     """Reads ``RedisVectorStore``."""
 
     ties_keep_order = False
+    unlike = frozenset({"sort_by", "with_vectors"})
 
     def score_kind(self, store: Any) -> ScoreKind:
         """By the metric in the index's schema."""

@@ -1,6 +1,6 @@
 """Waiting for at most so long, for calls that cannot be stopped.
 
-A model client may block for as long as it likes. It therefore runs in a daemon thread that is
+A model's client may block for as long as it likes. It therefore runs in a daemon thread that is
 left to itself when the time is up: a thread pool would be waited for when the program ends.
 
 What was left to itself ends unheard: its value comes too late, and its error may quote what it
@@ -18,14 +18,16 @@ from threading import TIMEOUT_MAX, Thread
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from recall_signal.selection.selector import SelectorError
-
-__all__ = ["await_within", "call_within", "thread_within"]
+__all__ = ["CallCancelled", "await_within", "call_within", "thread_within"]
 
 Value = TypeVar("Value")
 
 _GRACE = 0.05
 """Seconds that a cancelled task gets to end by itself."""
+
+
+class CallCancelled(Exception):
+    """The call was cancelled, and not by whoever waits for it: a failure like any other."""
 
 
 class _Outcome(NamedTuple, Generic[Value]):
@@ -87,12 +89,8 @@ async def await_within(timeout: float | None, work: Coroutine[Any, Any, Value]) 
     if late or (timeout is not None and monotonic() - started > timeout + _GRACE):
         raise TimeoutError
     if task.cancelled():
-        raise SelectorError(_CANCELLED)
+        raise CallCancelled
     return task.result()
-
-
-_CANCELLED = "the model's own call was cancelled"
-"""Not by whoever waits for it, so it is a failure of the model like any other."""
 
 
 def _hear(task: asyncio.Task[Any]) -> None:
@@ -104,9 +102,9 @@ def _run(call: Callable[[], Value]) -> _Outcome[Value]:
     try:
         return _Outcome(call(), None)
     except asyncio.CancelledError as error:
-        refusal = SelectorError(_CANCELLED)
-        refusal.__cause__ = error
-        return _Outcome(None, refusal)
+        failure = CallCancelled()
+        failure.__cause__ = error
+        return _Outcome(None, failure)
     except BaseException as error:  # what the call raises belongs to whoever waits for it
         return _Outcome(None, error)
 
@@ -117,4 +115,4 @@ def _start(call: Callable[[], Value], report: Callable[[_Outcome[Value]], object
     def run() -> None:
         report(context.run(_run, call))
 
-    Thread(target=run, name="recall-signal-selector", daemon=True).start()
+    Thread(target=run, name="recall-signal-call", daemon=True).start()

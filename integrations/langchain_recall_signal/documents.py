@@ -1,0 +1,60 @@
+"""Documents as the flow sees them, and what leaves us: the copies, and the response."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_recall_signal.response import RecallResponse
+from recall_signal.flow import Outcome
+from recall_signal.reports import fresh_copy
+from recall_signal.settings import id_in
+
+__all__ = ["annotated", "id_of", "respond", "text_of"]
+
+log = logging.getLogger(__name__)
+
+
+def text_of(document: Document) -> str:
+    """The text, which the encoder and a language model see alike."""
+    return document.page_content
+
+
+def id_of(key: str | None, document: Document) -> str | None:
+    """The id: what the metadata has under ``key``, else the document's own."""
+    return id_in(document.metadata, key, document.id)
+
+
+def annotated(document: Document, key: str, entry: dict[str, Any] | None) -> Document:
+    """A copy with metadata of its own; a document that cannot be copied goes out as it is.
+
+    Args:
+        document: Shared with the store, and left alone.
+        key: The metadata key of the entry.
+        entry: What the copy carries under the key, None for nothing.
+    """
+    try:
+        metadata = fresh_copy(document.metadata)
+        if entry is not None:
+            metadata[key] = entry
+        copied = document.__copy__()
+        vars(copied)["metadata"] = metadata  # what model_copy(update=) does, at half its cost
+        copied.model_fields_set.add("metadata")
+        return copied
+    except Exception as error:
+        log.warning("a document could not be copied: %s", type(error).__name__)
+        return document
+
+
+def respond(outcome: Outcome[Document], documents: list[Document]) -> RecallResponse:
+    """The response of a query whose page left as these documents."""
+    return RecallResponse(
+        documents=documents,
+        confidence=outcome.confidence,
+        selection=outcome.selection,
+        pool=outcome.pool,
+        cosine_source=outcome.cosine_source,
+        rerank=outcome.rerank,
+    )
