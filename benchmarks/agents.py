@@ -1,6 +1,6 @@
 """Which questions go to the web: the signal, the corrective-RAG recipe's rule, and a fixed cut.
 
-    python benchmarks/agents.py
+    python benchmarks/agents.py [--encoders use,minilm-int8,potion,e5]
 
 The demo's memories and its 72 questions, through real LangGraph, with a scripted model and a local
 stub for the web, so every run gives the same table. A stored question should be answered from
@@ -21,13 +21,16 @@ relevant one, and with a grader that is never wrong it is the best that grading 
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
+from encoders import ENCODERS
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -36,7 +39,7 @@ from langgraph.graph import END, START, StateGraph
 from rich.console import Console
 from rich.table import Table
 
-from langchain_recall_signal import DemoEmbeddings, RecallRetriever, corrective_graph
+from langchain_recall_signal import RecallRetriever, corrective_graph
 from langchain_recall_signal.graph import CorrectiveState
 
 K = 5
@@ -63,11 +66,11 @@ class Memory:
     questions: tuple[Question, ...]
 
     @classmethod
-    def load(cls) -> Memory:
-        """With the questions that come along."""
+    def load(cls, encoder: str = "use") -> Memory:
+        """With the questions that come along, behind one of the benchmarks' encoders."""
         notes = [*_lines("memories")]
         topic = {note["id"]: note["topic"] for note in notes}
-        store = InMemoryVectorStore(DemoEmbeddings())
+        store = InMemoryVectorStore(_embeddings(encoder))
         store.add_documents(
             [
                 Document(note["text"], id=note["id"], metadata={"topic": topic[note["id"]]})
@@ -241,11 +244,11 @@ def rows(memory: Memory) -> list[Row]:
     return [way.run(memory.questions) for way in ways]
 
 
-def table(found: list[Row], questions: tuple[Question, ...]) -> Table:
+def table(found: list[Row], questions: tuple[Question, ...], encoder: str = "use") -> Table:
     """The figures, one way of deciding a line."""
     total = {kind: sum(q.kind == kind for q in questions) for kind in KINDS}
     stored = total["stored"] + total["missed"]
-    made = Table(title=f"{len(questions)} questions, pages of {K}", title_justify="left")
+    made = Table(title=f"{encoder}: {len(questions)} questions, pages of {K}", title_justify="left")
     made.add_column("what decides")
     for head in (
         f"stored:\nmemory\n(of {stored})",
@@ -273,10 +276,19 @@ def _lines(name: str) -> Iterator[dict[str, Any]]:
     yield from map(json.loads, text.splitlines())
 
 
+def _embeddings(encoder: str) -> Embeddings:
+    """An encoder of the benchmarks in LangChain's terms; ``use`` is the demo's own."""
+    made: Embeddings = type("Encoder", (ENCODERS[encoder], Embeddings), {})()
+    return made
+
+
 def main() -> None:
-    """Run everything and print the table."""
-    memory = Memory.load()
-    Console(width=110).print(table(rows(memory), memory.questions))
+    """Run everything and print a table for each encoder."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--encoders", default="use", help=f"of {', '.join(ENCODERS)}")
+    for encoder in parser.parse_args().encoders.split(","):
+        memory = Memory.load(encoder)
+        Console(width=110).print(table(rows(memory), memory.questions, encoder))
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from recall_signal.evaluation.search import Retriever
 from recall_signal.reranking import RerankerOptions, Reranking, rerank_page, with_match
 
 PAGE, POOL = 5, 50
-SETS = ("xquad_en", "selqa", "squad2", "locomo_facts")
+SETS = ("xquad_en", "selqa", "clinc150", "squad2", "locomo_facts")
 KINDS = {"near": "near-miss", "hard": "answer missing"}
 DRAWS, WIDTH = 1000, 200
 SMALLEST = 20

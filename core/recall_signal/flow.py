@@ -34,14 +34,7 @@ from recall_signal.reranking import Rerank, Reranked, Reranking, rerank_page, wi
 from recall_signal.selection import Ask, SelectionOptions, select_page
 from recall_signal.thresholds import Thresholds
 
-__all__ = [
-    "Candidates",
-    "Embed",
-    "FlowSettings",
-    "Outcome",
-    "Search",
-    "recall_flow",
-]
+__all__ = ["Candidates", "Embed", "FlowSettings", "Outcome", "Search", "recall_flow"]
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +62,9 @@ class Candidates(Generic[Item]):
     Attributes:
         items: Every candidate, in rank order.
         page: Positions in ``items`` of what the caller gets, in rank order.
-        cosines: One per item, or None where the retriever's scores gave none.
-        scores: Keyword scores, higher is better, one per item.
+        cosines: One per item, or of the first items only; None where the retriever's scores gave
+            none.
+        scores: Keyword scores, higher is better, of as many items.
         source: Where the cosines came from.
         reason: Why there are no cosines.
     """
@@ -178,7 +172,8 @@ def recall_flow(
         cosines, embed_reason = yield from _embed_again(query, items, settings.text_of, cache)
         source, reason = ("embeddings", None) if cosines else (None, embed_reason)
     cosines = _fitted(cosines, len(found.items))
-    confidence = _judge(cosines, found.scores, settings)
+    scores = None if found.scores is None else _fitted(found.scores, len(found.items))
+    confidence = _judge(cosines, scores, settings)
     if confidence.reason == "no_scores" and reason:
         confidence = unknown(reason, len(cosines))
     if confidence.reason in _NO_COSINES:
@@ -204,17 +199,17 @@ def recall_flow(
         report=report,
         candidates=found.items,
         cosines=cosines,
-        scores=found.scores,
+        scores=scores,
         settings=settings,
         ranked=ranked,
     )
 
 
-def _fitted(cosines: Sequence[float | None] | None, count: int) -> Sequence[float | None]:
-    """One entry per candidate: those beyond the embedding limit have no cosine."""
-    if cosines is None:
+def _fitted(values: Sequence[float | None] | None, count: int) -> Sequence[float | None]:
+    """One entry per candidate: those that were not measured have None."""
+    if values is None:
         return [None] * count
-    return cosines if len(cosines) == count else [*cosines, *[None] * (count - len(cosines))]
+    return values if len(values) == count else [*values, *[None] * (count - len(values))]
 
 
 def _judge(

@@ -16,7 +16,7 @@ from recall_signal.confidence import REASONS
 from recall_signal.embedding import VectorMismatch
 from recall_signal.stores import Reading, read_vectors
 
-__all__ = ["EmbedQuery", "ReadVectors", "Reads", "StoreAccess", "StoreMemory", "completed"]
+__all__ = ["EmbedQuery", "Reads", "StoreAccess", "StoreMemory", "Wait", "completed"]
 
 log = logging.getLogger(__name__)
 
@@ -37,13 +37,13 @@ class EmbedQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadVectors:
-    """Call this, which may wait for the store. Answered with a vector or None for each hit."""
+class Wait:
+    """Call this, which may wait for the store. Answered with what it returns."""
 
-    read: Callable[[], Sequence[Any | None] | None]
+    call: Callable[[], Any]
 
 
-Reads = Generator[EmbedQuery | ReadVectors, Any, Reading]
+Reads = Generator[EmbedQuery | Wait, Any, Reading]
 
 
 @dataclass(slots=True)
@@ -51,12 +51,10 @@ class StoreMemory:
     """What one wrapper has found out about its store.
 
     Attributes:
-        asked: Whether the store's settings were read, which may have been a request.
         unit: Whether the stored vectors have length 1; None until that was looked at.
         told: Failed checks that were logged: each is, once.
     """
 
-    asked: bool = False
     unit: bool | None = None
     told: set[str] = field(default_factory=set)
 
@@ -80,15 +78,15 @@ class StoreAccess:
     store: str = "the retriever"
     _read: Sequence[Any | None] | None = None
 
-    def read(self) -> Generator[EmbedQuery | ReadVectors, Any, Sequence[Any | None]]:
+    def read(self) -> Generator[EmbedQuery | Wait, Any, Sequence[Any | None]]:
         """The stored vectors, read once; empty where there are none."""
         if self._read is None:
-            found = None if self.vectors is None else (yield ReadVectors(self.vectors))
+            found = None if self.vectors is None else (yield Wait(self.vectors))
             usable = found is not None and any(vector is not None for vector in found)
             self._read = found if usable and found is not None else ()
         return self._read
 
-    def query(self) -> Generator[EmbedQuery | ReadVectors, Any, Any]:
+    def query(self) -> Generator[EmbedQuery | Wait, Any, Any]:
         """The query's vector, None where nothing can tell it."""
         if self.query_vector is None and self.encoder is not None:
             self.query_vector = yield EmbedQuery(self.encoder)
@@ -100,8 +98,11 @@ def completed(reading: Reading, access: StoreAccess) -> Reads:
 
     A number that holds the cosine of unit vectors only (L2, inner product) is trusted where the
     store's vectors have length 1. That is looked at once for a wrapper, on the vectors of the
-    first hits and of the first query, whichever can be had.
+    first hits and of the first query, whichever can be had; a query's length also whenever the
+    search lets it be seen.
     """
+    if reading.cosines is not None and not len(reading.cosines):
+        return reading  # of an empty page nothing can be learnt
     if reading.for_unit_vectors:
         try:
             unit = yield from _has_unit_vectors(access)
@@ -131,9 +132,7 @@ def _from_vectors(reading: Reading, access: StoreAccess) -> Reads:
         return Reading(None, reason="embedding_mismatch" if mismatch else failed)
 
 
-def _has_unit_vectors(
-    access: StoreAccess,
-) -> Generator[EmbedQuery | ReadVectors, Any, bool]:
+def _has_unit_vectors(access: StoreAccess) -> Generator[EmbedQuery | Wait, Any, bool]:
     memory = access.memory
     if memory.unit is None:
         known = [vector for vector in (yield from access.read()) if vector is not None]
@@ -141,5 +140,11 @@ def _has_unit_vectors(
         if query_vector is not None:
             known.append(query_vector)
         if known:
-            memory.unit = all(abs(hypot(*vector) - 1.0) <= _UNIT for vector in known)
+            memory.unit = all(map(_is_unit, known))
+    elif memory.unit and access.query_vector is not None:
+        return _is_unit(access.query_vector)
     return bool(memory.unit)
+
+
+def _is_unit(vector: Any) -> bool:
+    return abs(hypot(*vector) - 1.0) <= _UNIT

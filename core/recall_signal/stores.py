@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from inspect import getattr_static
-from operator import lt
+from operator import le
 from typing import Any, Generic, TypeVar
 
 from recall_signal.embedding import cosines_of
@@ -136,10 +136,10 @@ def _reading(cosines: Sequence[float | None], source: CosineSource) -> Reading:
 
 
 def _rises(cosines: Sequence[float]) -> bool:
-    """Whether every hit is better than the one before it, by more than noise in all."""
+    """Whether no hit is worse than the one before it, and the last better than the first."""
     if len(cosines) < _A_RANKING or cosines[-1] - cosines[0] < _A_RISE:
         return False
-    return all(map(lt, cosines, cosines[1:]))
+    return all(map(le, cosines, cosines[1:]))
 
 
 class AdapterRegistry(Generic[Adapter]):

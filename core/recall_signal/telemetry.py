@@ -45,6 +45,9 @@ CONFIDENCE_FIELDS = (
 SELECTION_FIELDS = ("applied", "reason", "model", "kept", "dropped")
 """All but the ids of dropped results, of which nobody knows what they tell."""
 
+RERANK_FIELDS = ("applied", "reason", "scale", "scored", "reordered")
+"""Only where a reranker is in use."""
+
 MOST_OPEN = 10_000
 """Retrievals remembered at a time. Of a cancelled one LangChain never tells the end."""
 
@@ -52,7 +55,7 @@ Attributes = dict[str, str | bool | int | float]
 
 
 def signal_attributes(report: Mapping[str, Any]) -> dict[str, str | bool | int | float]:
-    """Both reports as span attributes, without any text of a query or a document.
+    """The reports as span attributes, without any text of a query or a document.
 
     Args:
         report: As in ``RecallResponse.to_dict()``, a document's metadata entry, or the data of
@@ -60,9 +63,11 @@ def signal_attributes(report: Mapping[str, Any]) -> dict[str, str | bool | int |
     """
     confidence = report.get("confidence") or {}
     selection = report.get("selection") or {}
+    rerank = report.get("rerank") or {}
     values = {name: confidence.get(name) for name in CONFIDENCE_FIELDS}
     values["cosine_source"] = report.get("cosine_source")
     values |= {f"selection.{name}": selection.get(name) for name in SELECTION_FIELDS}
+    values |= {f"rerank.{name}": rerank.get(name) for name in RERANK_FIELDS}
     return {
         PREFIX + name: value
         for name, value in values.items()

@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStoreRetriever
 
-from langchain_recall_signal.stores import Hits, find_adapter
+from langchain_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from langchain_recall_signal.tap import (
     Recorder,
     Tap,
@@ -27,11 +27,11 @@ from langchain_recall_signal.tap import (
 )
 from recall_signal import ConfigurationError, ScoreKind
 from recall_signal.flow import Candidates
-from recall_signal.reading import EmbedQuery, ReadVectors, StoreAccess, StoreMemory, completed
+from recall_signal.reading import EmbedQuery, StoreAccess, StoreMemory, Wait, completed
 from recall_signal.scores import parse_score_kind
 from recall_signal.stores import Reading, checked, checked_items, read_scores
 
-__all__ = ["Call", "Reader", "Retrieve", "Steps"]
+__all__ = ["Call", "Method", "Reader", "Retrieve", "Steps"]
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Reader:
         self.taps = is_known and is_tappable(retriever)
         """Whether the scores of the search are seen."""
         self.takes_k = {way: expects_k(retriever, way) for way in ("invoke", "ainvoke")}
-        self._tapped: tuple[dict[str, Any], Runnable[Any, Any]] | None = None
+        self._tapped: tuple[list[Any], Runnable[Any, Any]] | None = None
         self._widens: bool | None = None
         self.tap = Tap()
         if self.taps and self.adapter is not None:
@@ -71,9 +71,9 @@ class Reader:
         return self.adapter.unlike.isdisjoint(search_arguments(retriever, kwargs))
 
     @property
-    def is_new(self) -> bool:
-        """Whether nothing was searched yet: a store's settings may have to be asked for."""
-        return self._widens is None
+    def waits(self) -> bool:
+        """Whether what is needed of the store's settings has to be waited for."""
+        return self.kind is None and self.adapter is not None and self.adapter.waits(self.store)
 
     @property
     def widens(self) -> bool:
@@ -103,9 +103,9 @@ class Reader:
         """The retriever on a view of its store, made anew when its settings have changed."""
         if not isinstance(retriever, VectorStoreRetriever):
             return tapped(retriever)
-        made = self._tapped
-        if made is None or made[0] != vars(retriever):
-            made = self._tapped = dict(vars(retriever)), tapped(retriever)
+        made, settings = self._tapped, vars(retriever)
+        if made is None or not all(map(is_, made[0], settings.values())):
+            made = self._tapped = list(settings.values()), tapped(retriever)
         return made[1]
 
     @property
@@ -129,13 +129,12 @@ class Reader:
 
     def access(self, hits: Hits) -> StoreAccess:
         """What else the store can tell of these hits."""
+        adapter = self.adapter or StoreAdapter()
         vectors = None
         if self.adapter is not None and hits.documents:
-            vectors = partial(self.adapter.vectors, self.store, hits.documents)
-        encoder = getattr(self.store, "embeddings", None)
-        if self.adapter is not None:
-            encoder = self.adapter.encoder(self.store)
+            vectors = partial(adapter.vectors, self.store, hits.documents)
         name = "the retriever" if self.store is None else type(self.store).__name__
+        encoder = adapter.encoder(self.store)
         return StoreAccess(vectors, encoder, hits.query_vector, self.memory, name)
 
 
@@ -154,7 +153,9 @@ class Retrieve:
     recorder: Recorder | None = None
 
 
-Steps = Generator[Retrieve | EmbedQuery | ReadVectors, Any, Candidates[Document]]
+Method = Literal["invoke", "ainvoke"]
+
+Steps = Generator[Retrieve | EmbedQuery | Wait, Any, Candidates[Document]]
 
 
 class Call:
@@ -176,7 +177,7 @@ class Call:
         pool_size: int,
         k: int | None,
         kwargs: dict[str, Any],
-        method: Literal["invoke", "ainvoke"] = "invoke",
+        method: Method = "invoke",
     ) -> None:
         if k is not None and (type(k) is not int or k < 1):
             given = k if isinstance(k, int | float) else type(k).__name__
@@ -254,6 +255,8 @@ class Call:
             hits = Hits(documents, ())
             page = range(len(documents) if self.k is None else min(self.k, len(documents)))
             reading = Reading(None, reason=self.reader.why_not)
+        elif self.reader.waits:
+            reading = yield Wait(partial(self.reader.read, hits))
         else:
             reading = self.reader.read(hits)
         if reading.for_unit_vectors or (reading.cosines is None and reading.scores is None):

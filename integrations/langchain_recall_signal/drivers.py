@@ -17,7 +17,7 @@ from langchain_recall_signal.selector import aask, ask
 from langchain_recall_signal.tap import listening
 from recall_signal.calibration.through import WrapperParts
 from recall_signal.flow import Embed, Request
-from recall_signal.reading import EmbedQuery, ReadVectors
+from recall_signal.reading import EmbedQuery, Wait
 from recall_signal.reranking import Rerank
 
 __all__ = ["Driver", "Parts"]
@@ -60,7 +60,7 @@ class Driver:
     config: RunnableConfig | None
     manager: Any
 
-    def perform(self, request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
+    def perform(self, request: Request | Retrieve | EmbedQuery | Wait) -> Any:
         """Carry out one request."""
         if isinstance(request, Retrieve):
             token = listening.set(request.recorder)
@@ -70,8 +70,8 @@ class Driver:
                 listening.reset(token)
         if isinstance(request, EmbedQuery):
             return request.encoder.embed_query(self.query)
-        if isinstance(request, ReadVectors):
-            return request.read()
+        if isinstance(request, Wait):
+            return request.call()
         if isinstance(request, Embed):
             return embed(self.parts.embeddings, request)
         if isinstance(request, Rerank):
@@ -79,7 +79,7 @@ class Driver:
             return rerank(self.parts.reranker, request, self.manager.get_child())
         return ask(self.parts.selector, request, self.manager.get_child())
 
-    async def aperform(self, request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
+    async def aperform(self, request: Request | Retrieve | EmbedQuery | Wait) -> Any:
         """:meth:`perform`, asynchronously."""
         if isinstance(request, Retrieve):
             token = listening.set(request.recorder)
@@ -89,8 +89,8 @@ class Driver:
                 listening.reset(token)
         if isinstance(request, EmbedQuery):
             return await request.encoder.aembed_query(self.query)
-        if isinstance(request, ReadVectors):
-            return await run_in_executor(None, request.read)
+        if isinstance(request, Wait):
+            return await run_in_executor(None, request.call)
         if isinstance(request, Embed):
             return await aembed(self.parts.embeddings, request)
         if isinstance(request, Rerank):

@@ -20,10 +20,10 @@ from langchain_recall_signal.tool import items_of, must_propagate
 from recall_signal import ConfigurationError, InvalidResultError, RecallConfidence
 from recall_signal.artifact import ToolItem, tool_artifact
 from recall_signal.corrective import (
-    UNMEASURED,
     Decision,
     answer_prompt,
     caution_after_search,
+    caution_before_answer,
     check_settings,
     decide,
     rewrite_prompt,
@@ -181,8 +181,7 @@ class _Nodes:
         get_stream_writer()(
             {"recall": {"level": level, "decision": decision, "rewrites": rewrites}}
         )
-        caution = UNMEASURED if level == "unknown" else None
-        return {"decision": decision, "caution": caution}
+        return {"decision": decision, "caution": caution_before_answer(confidence)}
 
     def rewrite(self, state: CorrectiveState) -> Steps:
         """One more rewrite is counted whatever comes of it; the same query is not tried twice."""

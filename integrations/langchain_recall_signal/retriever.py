@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal, Self
@@ -26,14 +27,16 @@ from langchain_recall_signal.events import asend, send
 from langchain_recall_signal.reranker import as_reranker
 from langchain_recall_signal.response import RecallResponse
 from langchain_recall_signal.selector import RunnableSelector
-from langchain_recall_signal.tap import innermost, page_size
-from recall_signal import ConfigurationError
+from langchain_recall_signal.tap import innermost, page_size, retriever_of
+from recall_signal import CalibrationError, ConfigurationError
 from recall_signal.calibration.through import SelfCalibrating
 from recall_signal.driver import drive, drive_async
 from recall_signal.flow import Outcome, recall_flow
 from recall_signal.settings import WrapperFields
 
 __all__ = ["RecallRetriever"]
+
+log = logging.getLogger(__name__)
 
 
 class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
@@ -167,12 +170,13 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
             search_type: As in ``as_retriever``.
             search_kwargs: As in ``as_retriever`` (a filter, a score threshold).
             **settings: Further fields of this class.
+
+        Raises:
+            ConfigurationError: The store makes a kind of retriever of its own (Azure AI Search).
         """
         search_kwargs = dict(search_kwargs or {})
         k = search_kwargs.get("k", k)
-        retriever = store.as_retriever(
-            search_type=search_type, search_kwargs={**search_kwargs, "k": k}
-        )
+        retriever = retriever_of(store, search_type, {**search_kwargs, "k": k})
         return cls(retriever=retriever, k=k, **settings)
 
     def invoke(
@@ -243,8 +247,8 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
         _config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        parts = self._parts
-        call = self._call(parts.reader, k, kwargs, "invoke")
+        parts = self._current_parts()
+        call = self._call(parts, k, kwargs, "invoke")
         driver = Driver(query, parts, _config, run_manager)
         outcome = drive(recall_flow(query, parts.settings, call.steps()), driver.perform)
         response = self._finish(outcome, _seen)
@@ -262,10 +266,11 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
         _config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        parts = self._parts
-        if parts.reader.is_new:  # what a store's server has to tell must not block the loop
-            await run_in_executor(None, lambda: parts.reader.widens)
-        call = self._call(parts.reader, k, kwargs, "ainvoke")
+        parts = self._current_parts()
+        if parts.reader.waits:  # what a store has to tell must not block the loop
+            call = await run_in_executor(None, self._call, parts, k, kwargs, "ainvoke")
+        else:
+            call = self._call(parts, k, kwargs, "ainvoke")
         driver = Driver(query, parts, _config, run_manager)
         flow = recall_flow(query, parts.settings, call.steps())
         outcome = await drive_async(flow, driver.aperform)
@@ -274,17 +279,29 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
             await asend(outcome.report, run_manager.get_child())
         return response
 
+    def _current_parts(self) -> Parts:
+        """What every call shares, made anew where a store was exchanged under the retriever.
+
+        A calibration or thresholds of another encoder than the new store's are left out.
+        """
+        if not self._parts.reader.fits(self.retriever):
+            try:
+                self._prepare()
+            except (CalibrationError, ConfigurationError) as error:
+                log.warning("the store was exchanged, and its encoder is another one: %s", error)
+                bare = self.model_copy(update={"calibration": None, "thresholds": None})
+                self._parts = bare._parts
+        return self._parts
+
     def _call(
         self,
-        reader: Reader,
+        parts: Parts,
         k: int | None,
         kwargs: dict[str, Any],
         method: Literal["invoke", "ainvoke"],
     ) -> Call:
-        if not reader.fits(self.retriever):  # a store can be exchanged under a running retriever
-            reader = Reader(self.retriever, self.declared_kind)
         k = self.k if k is None else k
-        return Call(self.retriever, reader, self.pool_size, k, kwargs, method)
+        return Call(self.retriever, parts.reader, self.pool_size, k, kwargs, method)
 
     def _finish(
         self, outcome: Outcome[Document], seen: list[RecallResponse] | None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
 from recall_signal import Advice, RecallConfidence, advice
-from recall_signal.confidence import LEVELS, Level
+from recall_signal.confidence import LEVELS, Level, Match
 from recall_signal.reports import Reports
 
 __all__ = ["advice_of", "better", "confidence_of", "find_report", "level_of", "report_in"]
@@ -22,8 +22,10 @@ def advice_of(report: Mapping[str, Any] | None) -> Advice:
 
 
 def confidence_of(report: Mapping[str, Any] | None) -> RecallConfidence:
-    """The level of a report, of which there may be nothing else, as a signal."""
-    return RecallConfidence(level=level_of(report), result_count=0, rationale="")
+    """The level and the match of a report, of which there may be nothing else, as a signal."""
+    match = None if report is None else report["confidence"].get("match")
+    known = match if isinstance(match, str) and match in get_args(Match) else None
+    return RecallConfidence(level=level_of(report), result_count=0, rationale="", match=known)
 
 
 def level_of(report: Mapping[str, Any] | None) -> Level:

@@ -25,6 +25,7 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from langchain_recall_signal.stores import Hits
 from langchain_recall_signal.stores.base import SCORED_SEARCH
+from recall_signal import ConfigurationError
 
 __all__ = [
     "Recorder",
@@ -33,6 +34,7 @@ __all__ = [
     "is_tappable",
     "listening",
     "page_size",
+    "retriever_of",
     "search_arguments",
     "searched_store",
     "tapped",
@@ -58,23 +60,40 @@ class Tap:
 
 @dataclass(slots=True)
 class Recorder:
-    """What one call of the view saw; later searches of the same call replace earlier ones.
+    """What the search of one call showed.
+
+    Tasks that a store starts inherit the context, and with it the recorder: what they search for
+    comes too late once the call's own search has returned.
 
     Attributes:
         tap: What is looked at.
         hits: What was found, with the store's own numbers.
         query_vector: What was searched with.
+        is_closed: Whether the call's own search has returned.
     """
 
     tap: Tap = Tap()
     hits: Sequence[tuple[Document, Any]] | None = None
     query_vector: Sequence[float] | None = None
+    is_closed: bool = False
+
+    def see(self, hits: Sequence[tuple[Document, Any]]) -> None:
+        """Keep what a scored search inside of the call's own found."""
+        if not self.is_closed:
+            self.hits = hits
+
+    def close(self, hits: Sequence[tuple[Document, Any]]) -> list[Document]:
+        """Keep what the call's own search found, and nothing after it."""
+        if not self.is_closed:
+            self.hits, self.is_closed = hits, True
+        return [hit[0] for hit in hits]
 
     def after_own_search(self, documents: list[Document]) -> list[Document]:
         """What the plain search found; some stores put the score into the metadata."""
         key = self.tap.score_key
         if key is not None:
-            self.hits = [(document, document.metadata.get(key)) for document in documents]
+            self.close([(document, document.metadata.get(key)) for document in documents])
+        self.is_closed = True
         return documents
 
     def as_hits(self) -> Hits | None:
@@ -110,6 +129,24 @@ def searched_store(retriever: Runnable[Any, Any]) -> Any:
         return None
     is_plain = all(_same(type(inner), VectorStoreRetriever, name) for name in _OWN_SEARCH)
     return inner.vectorstore if is_plain else None
+
+
+def retriever_of(
+    store: VectorStore, search_type: str, search_kwargs: dict[str, Any]
+) -> VectorStoreRetriever:
+    """LangChain's own retriever on a store.
+
+    Raises:
+        ConfigurationError: The store makes one of its own kind, whose settings mean other things.
+    """
+    made: Any = store.as_retriever(search_type=search_type, search_kwargs=search_kwargs)
+    if isinstance(made, VectorStoreRetriever):
+        return made
+    raise ConfigurationError(
+        f"from_vectorstore needs a store whose as_retriever() makes a VectorStoreRetriever, but "
+        f"{type(store).__name__} makes a {type(made).__name__}; use RecallRetriever(retriever="
+        'VectorStoreRetriever(vectorstore=store, search_kwargs={"k": 5}))'
+    )
 
 
 def is_tappable(retriever: Runnable[Any, Any]) -> bool:
@@ -194,9 +231,7 @@ def _view_class(store_class: type[VectorStore]) -> type[VectorStore]:
         search = recorder.tap.search
         if search is not None:
             with suppress(NotImplementedError):
-                hits = getattr(self, search)(query, *args, **kwargs)
-                recorder.hits = hits
-                return [hit[0] for hit in hits]
+                return recorder.close(getattr(self, search)(query, *args, **kwargs))
         found = store_class.similarity_search(self, query, *args, **kwargs)
         return recorder.after_own_search(found)
 
@@ -207,20 +242,18 @@ def _view_class(store_class: type[VectorStore]) -> type[VectorStore]:
         search = recorder.tap.search
         if search is not None:
             with suppress(NotImplementedError):
-                hits = await getattr(self, f"a{search}")(query, *args, **kwargs)
-                recorder.hits = hits
-                return [hit[0] for hit in hits]
+                return recorder.close(await getattr(self, f"a{search}")(query, *args, **kwargs))
         found = await store_class.asimilarity_search(self, query, *args, **kwargs)
         return recorder.after_own_search(found)
 
     def similarity_search_with_score(self: Any, *args: Any, **kwargs: Any) -> Any:
         hits = store_class.similarity_search_with_score(self, *args, **kwargs)
-        _listener().hits = hits
+        _listener().see(hits)
         return hits
 
     async def asimilarity_search_with_score(self: Any, *args: Any, **kwargs: Any) -> Any:
         hits = await store_class.asimilarity_search_with_score(self, *args, **kwargs)
-        _listener().hits = hits
+        _listener().see(hits)
         return hits
 
     namespace: dict[str, Any] = {

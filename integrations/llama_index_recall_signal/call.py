@@ -23,9 +23,9 @@ from recall_signal.flow import Candidates
 from recall_signal.reading import (
     EmbedQuery,
     Reads,
-    ReadVectors,
     StoreAccess,
     StoreMemory,
+    Wait,
     completed,
 )
 from recall_signal.scores import parse_score_kind
@@ -37,7 +37,7 @@ from recall_signal.stores import (
     read_scores,
 )
 
-__all__ = ["Call", "Reader", "Retrieve", "Steps"]
+__all__ = ["Call", "Reader", "Retrieve", "Steps", "waits"]
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Retrieve:
     retriever: BaseRetriever
 
 
-Steps = Generator[Retrieve | EmbedQuery | ReadVectors, Any, Candidates[NodeWithScore]]
+Steps = Generator[Retrieve | EmbedQuery | Wait, Any, Candidates[NodeWithScore]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +106,11 @@ class Reader:
         """
         hits = items if hits is None else hits
         reading = yield from self._read(hits)
-        scores = reading.scores
-        if scores is not None:
-            scores = [*scores, *[None] * (len(items) - len(hits))]
         return Candidates(
             items=items,
             page=page,
             cosines=reading.cosines,
-            scores=scores,
+            scores=reading.scores,
             source=reading.source,
             reason=reading.reason,
         )
@@ -122,7 +119,10 @@ class Reader:
         """The cosines behind these hits; a failure here becomes a reason."""
         hits = Hits(nodes, self.mode, self.ids)
         try:
-            reading = self._read_scores(hits)
+            if self.kind is None and self.adapter is not None and self.adapter.waits(self.store):
+                reading: Reading = yield Wait(partial(self._read_scores, hits))
+            else:
+                reading = self._read_scores(hits)
         except Exception as error:
             log.warning("reading the store's scores failed: %s", type(error).__name__)
             return Reading(None, reason="adapter_failed")
@@ -141,6 +141,13 @@ class Reader:
             return checked(self.adapter.read(self.store, hits), len(hits.nodes))
         scored = any(score is not None for score in hits.scores)
         return Reading(None, reason="store_not_recognised" if scored else "no_scores")
+
+
+def waits(retriever: BaseRetriever) -> bool:
+    """Whether what a call needs of the store's settings has to be waited for."""
+    search = vector_search(retriever)
+    adapter = None if search is None else find_adapter(search.store)
+    return search is not None and adapter is not None and adapter.waits(search.store)
 
 
 class Call:

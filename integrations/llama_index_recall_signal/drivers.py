@@ -15,7 +15,7 @@ from llama_index_recall_signal.selector import aask, ask
 from recall_signal.calibration.through import WrapperParts
 from recall_signal.driver import drive, drive_async
 from recall_signal.flow import Embed, FlowSettings, Outcome, Request, recall_flow
-from recall_signal.reading import EmbedQuery, ReadVectors, StoreMemory
+from recall_signal.reading import EmbedQuery, StoreMemory, Wait
 from recall_signal.reranking import Rerank
 from recall_signal.selection import Selector
 
@@ -67,13 +67,13 @@ class Driver:
         flow = recall_flow(self.bundle.query_str, self.settings, self.steps)
         return await drive_async(flow, self._aperform)
 
-    def _perform(self, request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
+    def _perform(self, request: Request | Retrieve | EmbedQuery | Wait) -> Any:
         if isinstance(request, Retrieve):
             return request.retriever.retrieve(self.bundle)
         if isinstance(request, EmbedQuery):
             return request.encoder.get_agg_embedding_from_queries(self._strings)
-        if isinstance(request, ReadVectors):
-            return request.read()
+        if isinstance(request, Wait):
+            return request.call()
         if isinstance(request, Embed):
             encoder: Any = self.embed_model
             vectors = encoder.get_text_embedding_batch(request.texts) if request.texts else []
@@ -84,13 +84,13 @@ class Driver:
         selector: Any = self.selector
         return ask(selector, request)
 
-    async def _aperform(self, request: Request | Retrieve | EmbedQuery | ReadVectors) -> Any:
+    async def _aperform(self, request: Request | Retrieve | EmbedQuery | Wait) -> Any:
         if isinstance(request, Retrieve):
             return await request.retriever.aretrieve(self.bundle)
         if isinstance(request, EmbedQuery):
             return await request.encoder.aget_agg_embedding_from_queries(self._strings)
-        if isinstance(request, ReadVectors):
-            return await asyncio.to_thread(request.read)
+        if isinstance(request, Wait):
+            return await asyncio.to_thread(request.call)
         if isinstance(request, Embed):
             encoder: Any = self.embed_model
             texts = request.texts

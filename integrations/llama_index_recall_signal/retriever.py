@@ -13,7 +13,7 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 from llama_index.core.settings import Settings
 
-from llama_index_recall_signal.call import Call
+from llama_index_recall_signal.call import Call, waits
 from llama_index_recall_signal.drivers import Driver, Parts
 from llama_index_recall_signal.encoders import encoder_name
 from llama_index_recall_signal.framework import vector_search
@@ -200,18 +200,17 @@ class RecallRetriever(SelfCalibrating, BaseRetriever):
         return self._finish(outcome, inside)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if (
-            not self._parts.memory.asked
-        ):  # what a store's server has to tell must not block the loop
-            await asyncio.to_thread(self._driver, query_bundle)
+        if waits(self.retriever):  # what a store has to tell must not block the loop
+            driver = await asyncio.to_thread(self._driver, query_bundle)
+        else:
+            driver = self._driver(query_bundle)
         with watching() as inside:
-            outcome = await self._driver(query_bundle).arun()
+            outcome = await driver.arun()
         return self._finish(outcome, inside)
 
     def _driver(self, bundle: QueryBundle) -> Driver:
         parts, embed_model = self._parts, self._fields.embed_model
         call = Call(self.retriever, bundle, self._fields, embed_model, parts.memory)
-        parts.memory.asked = True
         return Driver(
             bundle, parts.settings, call.steps(), embed_model, parts.selector, parts.reranker
         )

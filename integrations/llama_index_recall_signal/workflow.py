@@ -31,10 +31,10 @@ from llama_index_recall_signal.workflow_events import (
 from recall_signal import ConfigurationError, InvalidResultError
 from recall_signal.artifact import ToolItem, tool_artifact
 from recall_signal.corrective import (
-    UNMEASURED,
     Decision,
     answer_prompt,
     caution_after_search,
+    caution_before_answer,
     check_settings,
     decide,
     rewrite_prompt,
@@ -132,8 +132,7 @@ class CorrectiveWorkflow(Workflow):
         ctx.write_event_to_stream(
             RecallDecision(level=level, decision=decision, rewrites=ev.rewrites)
         )
-        caution = UNMEASURED if level == "unknown" else None
-        return _NEXT[decision](**ev.known(caution=caution))
+        return _NEXT[decision](**ev.known(caution=caution_before_answer(ev.confidence)))
 
     @step
     async def rewrite(self, ev: Rewrite) -> Search | SearchWeb:

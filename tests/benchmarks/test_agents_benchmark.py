@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -11,14 +12,18 @@ PATH = Path(__file__).parents[2] / "benchmarks" / "agents.py"
 
 
 @pytest.fixture(scope="module")
-def agents() -> ModuleType:
+def agents() -> Iterator[ModuleType]:
+    sys.path.insert(0, str(PATH.parent))
     spec = importlib.util.spec_from_file_location("agents_benchmark", PATH)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look it up
     spec.loader.exec_module(module)
-    return module
+    yield module
+    sys.path.remove(str(PATH.parent))
+    for name in (spec.name, "encoders"):
+        del sys.modules[name]
 
 
 def test_the_signal_takes_fewer_wrong_turns(agents: ModuleType) -> None:

@@ -295,7 +295,7 @@ def test_too_few_documents(count: int, text: str) -> None:
     assert re.search(text, warnings(calibration))
     confidence = assess([0.9, 0.1], calibration=calibration)
     assert (confidence.level, confidence.basis) == ("high", "calibration")
-    assert "(null, few documents)" in confidence.rationale
+    assert "(mode null, few documents)" in confidence.rationale
 
 
 def test_twenty_documents_are_enough() -> None:

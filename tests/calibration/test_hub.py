@@ -207,7 +207,7 @@ def test_a_pool_with_vectors_is_judged_by_the_corrected_line() -> None:
     confidence = assess(pool, calibration=fitted)
     expected = correction.line.probability(correction.scale.of(top))
     assert confidence.probability == round(expected, 4)
-    assert f"(null, hub-corrected to {top:.2f})" in confidence.rationale
+    assert f"(mode null, hub-corrected to {top:.2f})" in confidence.rationale
     assert f"a cut of {correction.scale.cut:.2f}" in confidence.rationale
     assert confidence.top_score == round(max(pool.cosines), 3)  # type: ignore[type-var]
 

@@ -113,6 +113,7 @@ def test_the_summary_can_be_read() -> None:
     assert "Calibration (null): few_documents" in text
     assert "encoder toy, 8 documents" in text
     assert "30 probes, 8 pseudo-queries, 0 past queries, 0 labelled queries" in text
+    assert "learnt from general questions and pieces of stored texts, no labels" in text
     assert "hits      quartiles 0." in text
     assert "note: only 8 pieces" in text
     assert "not named, unknown number of documents" in str(calibration())

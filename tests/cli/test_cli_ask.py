@@ -32,6 +32,9 @@ def test_shows_the_signal_and_the_page(docs: Path) -> None:
     assert f" 1  1.000  {docs}/more/hours.txt:1\n    We open at nine" in result.stdout
     assert f"{docs}/kilns.md:1" in result.stdout
     assert "uncalibrated" in result.stderr
+    notes = " ".join(result.stderr.split())
+    assert "Prominence: how far it stands above the mean of the other candidates" in notes
+    assert "Margin: the same in their standard deviations." in notes
     assert "\x1b" not in result.output
 
 

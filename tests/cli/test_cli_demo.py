@@ -25,6 +25,9 @@ ROW = re.compile(
 SUMMARY = re.compile(r"^(stored|near_miss|off_topic)((?: +\d+){4}) +(0\.\d{3}) +(.+?)$")
 LEVEL_ROW = re.compile(r"^(\w*) +(uncalibrated|calibrated)((?: +\d+){4}) +(-|\d+ of 24)$")
 
+COMMUNITY = "ignore:`langchain-community`:DeprecationWarning"
+"""LlamaIndex imports that package where LangChain is installed beside it."""
+
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
@@ -35,7 +38,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
     environment = {**os.environ, **surroundings}
     environment.pop("COLUMNS", None)
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, "demo"],
+        [sys.executable, "-W", "error", "-W", COMMUNITY, "-c", code, "demo"],
         capture_output=True,
         encoding="utf-8",
         timeout=60,
@@ -82,6 +85,7 @@ def test_it_says_what_the_numbers_mean(printed: str) -> None:
     assert "200 memories" in text
     assert "scores measure topic, not whether the fact is stored" in text
     assert "uncalibrated" in text
+    assert "top the best cosine of the pool. prominence: how far it stands above the mean" in text
     assert re.search(r"time \d+\.\d ms per question .* beside \d+\.\d ms for one embedding", text)
 
 
@@ -106,6 +110,22 @@ def test_calibrated_levels_stand_beside_the_others(printed: str) -> None:
     assert f"Now {none[5]} of 24 off_topic questions (before: {none[4]}) read none" in text
     assert f"and so do {none[1]} of 24 stored questions (before: {none[0]})" in text
     assert f"'read' is the advice for {rows[1][3]} stored questions (before: " in text
+
+
+def test_it_says_in_short_who_got_the_right_advice(printed: str) -> None:
+    text = " ".join(printed.split())
+    assert text.count("Hits and misses: the same by kind of question.") == 1
+    summary = [match.groups() for line in lines(printed) if (match := SUMMARY.match(line))]
+    (stored, hits), (off_topic,) = (
+        re.findall(r"\d+ of 24", rest) for kind, _, _, rest in summary if kind != "near_miss"
+    )
+    after = [match[4] for line in lines(printed) if (match := LEVEL_ROW.match(line))]
+    assert (
+        f"In short: uncalibrated 'read' for {stored} stored questions and 'fallback' for "
+        f"{off_topic} off_topic questions; calibrated 'read' for {after[1]} stored questions and "
+        f"'fallback' for {after[5]} off_topic questions. A memory that answers was on the page "
+        f"of {hits} stored ones. next recall-signal ask"
+    ) in text
 
 
 def test_two_reports_side_by_side(printed: str) -> None:

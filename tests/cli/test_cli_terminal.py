@@ -1,6 +1,8 @@
 """Texts made safe to show, and the progress bar."""
 
+import sys
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -8,7 +10,14 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from recall_signal.cli.terminal import EmbeddingBar, ProgressBar, plain, shortened, snippet
+from recall_signal.cli.terminal import (
+    EmbeddingBar,
+    ProgressBar,
+    command,
+    plain,
+    shortened,
+    snippet,
+)
 
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=[]))
 
@@ -75,3 +84,26 @@ def test_embedding_has_its_own() -> None:
         bar(0, 1)
     assert isinstance(console.file, StringIO)
     assert "Embedding" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("started", "on_path", "shown"),
+    [
+        (".venv/bin/recall-signal", False, ".venv/bin/recall-signal"),
+        ("/a b/recall-signal", False, "'/a b/recall-signal'"),
+        ("/usr/bin/recall-signal", True, "recall-signal"),
+        ("-c", False, "recall-signal"),
+    ],
+)
+def test_what_to_type_next(
+    started: str,
+    on_path: bool,
+    shown: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if on_path:
+        (tmp_path / "recall-signal").touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [started])
+    assert command() == shown

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from recall_signal import ScoreKind
+from recall_signal import ScoreKind, asked
 from recall_signal.asked import AskedOnce
 
 
@@ -33,19 +33,24 @@ def test_once_per_store() -> None:
     assert (one.asked, other.asked) == (1, 1)
 
 
-def test_a_failure_is_unknown_and_asked_for_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_is_unknown_and_asked_for_again_after_a_pause(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(asked, "monotonic", lambda: clock[0])
     kinds = AskedOnce(Store.metric)
     store = Store(PermissionError("a secret"), ScoreKind.COSINE)
-    assert kinds.kind(store) is ScoreKind.UNKNOWN
+    assert kinds.waits(store)
+    for _ in range(9):  # several looks within one query, and several queries at once
+        assert kinds.kind(store) is ScoreKind.UNKNOWN
+        assert not kinds.waits(store)
+    assert store.asked == 1
     assert "PermissionError" in caplog.text
     assert "secret" not in caplog.text
+    clock[0] += 60.0
+    assert kinds.waits(store)
     assert kinds.kind(store) is ScoreKind.COSINE
-
-
-def test_a_server_that_never_tells_is_left_alone() -> None:
-    kinds, store = AskedOnce(Store.metric), Store(*[PermissionError()] * 9)
-    assert [kinds.kind(store) for _ in range(9)] == [ScoreKind.UNKNOWN] * 9
-    assert store.asked == 3
+    assert not kinds.waits(store)
 
 
 def test_unknown_is_an_answer_too() -> None:

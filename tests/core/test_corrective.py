@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 
-from recall_signal import ConfigurationError, InvalidResultError, assess
+from recall_signal import ConfigurationError, InvalidResultError, RecallConfidence, assess
 from recall_signal.artifact import ToolItem
-from recall_signal.confidence import unknown
+from recall_signal.confidence import LEVELS, Level, unknown
 from recall_signal.corrective import (
+    MOST_REWRITES,
+    NEAR_MISS,
     UNMEASURED,
     answer_prompt,
     caution_after_search,
+    caution_before_answer,
     check_settings,
     decide,
     rewrite_prompt,
@@ -88,6 +91,19 @@ def test_decisions(rewrites: int) -> None:
     assert decided(nothing, "rewrite") == again
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("most", range(MOST_REWRITES + 1))
+@pytest.mark.parametrize("on_unknown", ["answer", "rewrite", "web_search"])
+def test_every_chain_of_decisions_ends(level: Level, most: int, on_unknown: Any) -> None:
+    """The only decision that leads back to a search is one that is counted."""
+    signal = RecallConfidence(level=level, result_count=1, rationale="")
+    for rewrites in range(most + 1):
+        decision = decide(signal, rewrites=rewrites, max_rewrites=most, on_unknown=on_unknown)
+        assert decision in ("answer", "rewrite", "web_search")
+        if rewrites == most:
+            assert decision != "rewrite"
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -107,6 +123,16 @@ def test_settings_that_cannot_be_meant(settings: Any, said: str) -> None:
 def test_settings_that_can() -> None:
     for on_unknown in ("answer", "rewrite", "web_search"):
         check_settings(True, 5, on_unknown)
+
+
+def test_cautions_before_an_answer() -> None:
+    assert caution_before_answer(STRONG) is None
+    assert caution_before_answer(WEAK) is None
+    assert caution_before_answer(unknown("no_scores", 3)) == UNMEASURED
+    near = STRONG.model_copy(update={"match": "near_miss"})
+    assert caution_before_answer(near) == NEAR_MISS
+    assert caution_before_answer(STRONG.model_copy(update={"match": "exact"})) is None
+    assert "likely" in NEAR_MISS
 
 
 def test_cautions_after_a_search() -> None:

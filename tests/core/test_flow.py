@@ -416,6 +416,12 @@ def test_an_encoder_that_fails_costs_the_signal_and_not_the_page(
     assert "near" not in caplog.text
 
 
+def test_candidates_behind_the_scored_ones_have_no_score() -> None:
+    outcome = run(World(candidates(scores=[3.0, 1.0])))
+    assert outcome.pool.scores == [3.0, 1.0, None]
+    assert outcome.confidence.basis == "separation"
+
+
 def test_keyword_scores_decide_when_the_encoder_fails() -> None:
     world = World(candidates(scores=[3.0, 1.0, 1.0]), RuntimeError())
     assert run(world, with_cache()).confidence.basis == "separation"

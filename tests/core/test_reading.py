@@ -9,7 +9,7 @@ import pytest
 
 from recall_signal import ScoreKind
 from recall_signal.driver import drive
-from recall_signal.reading import EmbedQuery, ReadVectors, StoreAccess, StoreMemory, completed
+from recall_signal.reading import EmbedQuery, StoreAccess, StoreMemory, Wait, completed
 from recall_signal.stores import Reading, read_scores
 
 random = np.random.default_rng(3)
@@ -26,10 +26,10 @@ class World:
         self.query, self.stored = query, vectors
         self.requests: list[str] = []
 
-    def perform(self, request: EmbedQuery | ReadVectors) -> Any:
+    def perform(self, request: EmbedQuery | Wait) -> Any:
         self.requests.append(type(request).__name__)
-        if isinstance(request, ReadVectors):
-            return request.read()
+        if isinstance(request, Wait):
+            return request.call()
         assert request.encoder is ENCODER
         if isinstance(self.query, Exception):
             raise self.query
@@ -79,14 +79,14 @@ def test_unit_vectors_are_looked_at_once() -> None:
     world, memory = World(UNIT[0], UNIT[1:]), StoreMemory()
     for _ in range(3):
         assert world.read(l2(), memory).source == "store"
-    assert world.requests == ["ReadVectors", "EmbedQuery"]
+    assert world.requests == ["Wait", "EmbedQuery"]
     assert memory.unit is True
 
 
 def test_a_query_vector_that_was_seen_is_not_embedded_again() -> None:
     world = World(ValueError("nobody asks"), UNIT[1:])
     assert world.read(l2(), query_vector=UNIT[0]).source == "store"
-    assert world.requests == ["ReadVectors"]
+    assert world.requests == ["Wait"]
 
 
 def test_the_querys_length_is_enough_where_vectors_cannot_be_read() -> None:
@@ -104,7 +104,7 @@ def test_other_lengths_are_read_from_the_vectors(query: Any) -> None:
         assert reading.source == "vectors"
         assert reading.cosines == pytest.approx(cosines(vectors, query))
     assert memory.unit is False
-    assert world.requests.count("ReadVectors") == 2  # each call reads its own hits, once
+    assert world.requests.count("Wait") == 2  # each call reads its own hits, once
 
 
 def test_a_long_query_over_unit_vectors_is_noticed() -> None:
@@ -190,3 +190,23 @@ def test_keyword_scores_are_left_alone() -> None:
     world = World(UNIT[0], UNIT[1:])
     assert world.read(reading) is reading
     assert world.requests == []
+
+
+def test_of_an_empty_page_nothing_is_learnt() -> None:
+    """A filter that matches nothing, or a store that is filled later."""
+    world, memory = World(UNIT[0], None), StoreMemory()
+    for vectors in (None, list):
+        assert (
+            world.read(read_scores([], ScoreKind.L2, "store"), memory, vectors=vectors).cosines
+            == []
+        )
+    assert (world.requests, memory.unit) == ([], None)
+
+
+def test_a_query_of_another_length_is_noticed_where_it_is_seen() -> None:
+    vectors, memory = UNIT[1:], StoreMemory()
+    assert World(UNIT[0], vectors).read(l2(), memory, query_vector=UNIT[0]).source == "store"
+    query = 0.6 * UNIT[0]
+    reading = World(query, vectors).read(l2(query=query), memory, query_vector=query)
+    assert reading.source == "vectors"
+    assert reading.cosines == pytest.approx(cosines(vectors, query))

@@ -171,3 +171,11 @@ def test_a_fresh_copy_shares_what_it_cannot_know() -> None:
     assert copy["handle"] is handle
     assert copy["frozen"] is frozen
     assert copy["deep"][0]["handle"] is handle
+
+
+def test_metadata_that_holds_itself_is_handed_on() -> None:
+    value: dict[str, Any] = {"n": 1}
+    value["self"] = value
+    copy = fresh_copy(value)
+    assert copy is not value
+    assert copy["self"]["n"] == 1

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recall_signal import InvalidResultError, ScoreKind
-from recall_signal.stores import Reading, checked, checked_items, read_scores
+from recall_signal import ConfigurationError, InvalidResultError, ScoreKind
+from recall_signal.stores import AdapterRegistry, Reading, checked, checked_items, read_scores
 
 RISING = [0.1, 0.2, 0.4, 0.9]
 
@@ -39,6 +39,57 @@ def test_numbers_of_other_libraries_become_plain() -> None:
 
 def test_items_of_another_class_are_no_page() -> None:
     assert checked_items(("a", "b"), str) == ["a", "b"]
+    assert checked_items([True, 2], int) == [True, 2]
     for returned in (None, "a", ["a", 1]):
         with pytest.raises(InvalidResultError, match="list of str"):
             checked_items(returned, str)
+
+
+def test_hits_without_any_cosine_have_no_scores() -> None:
+    reading = read_scores([None, None], ScoreKind.COSINE, "declared")
+    assert (reading.cosines, reading.reason) == (None, "no_scores")
+
+
+class Reader:
+    """An adapter."""
+
+
+class Store:
+    def search(self) -> None: ...
+
+
+class Inheriting(Store):
+    """Is read like its store."""
+
+
+class Overriding(Store):
+    def search(self) -> None: ...
+
+
+NAME = f"{__name__}.Store"
+
+
+@pytest.mark.parametrize("adapter", [Reader(), f"{__name__}:Reader"])
+def test_an_adapter_is_found_along_the_class_hierarchy(adapter: Any) -> None:
+    registry = AdapterRegistry(Reader, ["search"], {})
+    assert registry.find(Store()) is None
+    registry.register(NAME, adapter)
+    found = registry.find(Store())
+    assert type(found).__name__ == "Reader"
+    assert registry.find(Inheriting()) is found
+    assert registry.find(Overriding()) is None
+    assert registry.find(object()) is None
+
+
+@pytest.mark.parametrize(
+    ("store_class", "adapter", "said"),
+    [
+        ("Store", "a:B", "like 'package.module.Class', got 'Store'"),
+        (Store, "a:B", "got type"),
+        (NAME, "no colon", "must be a Reader or a text like 'package.module:Class', got str"),
+        (NAME, object(), "got object"),
+    ],
+)
+def test_registering_anything_else_is_refused(store_class: Any, adapter: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        AdapterRegistry(Reader, ["search"], {}).register(store_class, adapter)

@@ -12,10 +12,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import INVALID_SPAN, SpanKind, StatusCode, use_span
 
 from recall_signal import MissingDependencyError, RecallConfidence, SelectionReport, assess
-from recall_signal.reports import NOT_CONFIGURED, report_dict
+from recall_signal.reports import NOT_CONFIGURED, RerankReport, report_dict
 from recall_signal.telemetry import (
     CONFIDENCE_FIELDS,
     MOST_OPEN,
+    RERANK_FIELDS,
     SELECTION_FIELDS,
     RetrievalSpans,
     signal_attributes,
@@ -77,6 +78,21 @@ def test_every_field_of_the_reports_is_decided_about() -> None:
     assert RecallConfidence.model_fields.keys() - set(CONFIDENCE_FIELDS) == {"rationale"}
     left_out = SelectionReport.model_fields.keys() - set(SELECTION_FIELDS)
     assert left_out == {"dropped_memory_ids"}
+    assert RerankReport.model_fields.keys() == set(RERANK_FIELDS)
+
+
+def test_what_the_reranker_did_is_there_where_one_is_in_use() -> None:
+    failed = RerankReport(applied=False, reason="timeout")
+    added = signal_attributes(report_dict(assess([]), NOT_CONFIGURED, None, failed))
+    assert {name: value for name, value in added.items() if ".rerank." in name} == {
+        "recall_signal.rerank.applied": False,
+        "recall_signal.rerank.reason": "timeout",
+    }
+    done = RerankReport(applied=True, scale="logit", scored=3, reordered=True)
+    added = signal_attributes(report_dict(assess([]), NOT_CONFIGURED, None, done))
+    assert added["recall_signal.rerank.scored"] == 3
+    assert added["recall_signal.rerank.scale"] == "logit"
+    assert not any(".rerank." in name for name in signal_attributes(REPORT))
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(-1, 1)), max_size=5))

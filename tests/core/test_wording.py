@@ -1,8 +1,13 @@
 """The one line that a model reads before the results."""
 
+import re
+
 import pytest
 
+from recall_signal.advice import ADVICE_TEXTS
 from recall_signal.confidence import LEVELS, RecallConfidence
+from recall_signal.corrective import NEAR_MISS, NOTHING_ELSE, REWRITE_PROMPT, UNMEASURED
+from recall_signal.fallbacks import REFUSED
 from recall_signal.reports import SelectionReport
 from recall_signal.wording import (
     FAILED,
@@ -11,6 +16,12 @@ from recall_signal.wording import (
     tool_content,
     tool_header,
 )
+
+VERDICT = re.compile(
+    r"(?<!nothing relevant )(?<!about what )\bis (not )?stored"
+    r"|does not exist|holds the (answer|fact)"
+)
+"""A claim that a fact is or is not there, unless it is hedged."""
 
 NOT_SELECTED = SelectionReport(applied=False, reason="not_configured")
 
@@ -71,6 +82,21 @@ def test_a_line_is_one_line_and_never_a_verdict(level: str, shown: int) -> None:
     line = tool_header(confidence(level, 5), NOT_SELECTED, shown)
     assert len(line.splitlines()) == 1
     assert line.startswith(f"[recall: {level}]")
+    assert not VERDICT.search(line)
+    if shown and level in ("high", "moderate"):
+        assert "not verified" in line
+    elif level in ("low", "none") and shown:
+        assert "likely" in line
+
+
+def test_nothing_that_is_read_is_a_verdict() -> None:
+    texts = [*ADVICE_TEXTS.values(), NEAR_MISS, NOTHING_ELSE, UNMEASURED, REFUSED, FAILED.rationale]
+    texts += [failure_header("Boom"), REWRITE_PROMPT]
+    for text in texts:
+        assert not VERDICT.search(text), text
+    for text in (NEAR_MISS, NOTHING_ELSE, REFUSED, REWRITE_PROMPT, ADVICE_TEXTS["fallback"]):
+        assert "likely" in text.lower(), text
+    assert "not verified" in ADVICE_TEXTS["read"]
 
 
 def test_the_content_quotes_every_line() -> None:

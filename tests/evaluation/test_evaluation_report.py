@@ -25,6 +25,7 @@ from recall_signal.evaluation import (
     write_json,
 )
 from recall_signal.evaluation.modes import MODES
+from recall_signal.evaluation.wording import MODES_LEGEND
 
 
 def printed(evaluation: Evaluation) -> str:
@@ -41,6 +42,7 @@ def test_table_fits_eighty_columns(evaluation: Evaluation) -> None:
     assert "fake <b>$x$</b> over 80 documents" in text
     assert "40 present, 20 near miss, 20 off topic" in " ".join(text.split())
     assert re.search(r"top cosine +\d\.\d{3} \d\.\d\d-\d\.\d\d +\d\.\d{3} +\d\.\d{3} +- ", text)
+    assert "null general questions and pieces of stored texts, no labels;" in " ".join(text.split())
     assert "us uncalibrated and" in " ".join(text.split())
 
 
@@ -93,6 +95,7 @@ def test_html_is_one_file_and_escaped(report: str) -> None:
     assert all(source.startswith("data:image/svg+xml;base64,") for source in page.sources)
     assert any("fake <b>$x$</b>" in text for text in page.texts)
     assert "Levels by kind of query" in page.texts
+    assert MODES_LEGEND in page.texts
     assert "AUROC with 95 % intervals, present against off topic" in page.alts
     pictures = [b64decode(source.partition(",")[2]) for source in page.sources]
     assert all(picture.startswith(b"<?xml") and b"<script" not in picture for picture in pictures)

@@ -60,6 +60,25 @@ def simple_store(count: int = 10, cosines: Sequence[float] | None = None) -> InM
     return in_memory(encoder_for(vectors_with_cosines(query, wanted), query), len(wanted))
 
 
+class Scored(VectorStore):
+    """A store that nobody knows, with the scores it is given."""
+
+    def __init__(self, scores: Sequence[Any]) -> None:
+        self.hits = list(zip(documents(len(scores)), scores, strict=True))
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        return [document for document, _ in self.hits[:k]]
+
+    def similarity_search_with_score(
+        self, *args: Any, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        return self.hits[: kwargs.get("k", 4)]
+
+    @classmethod
+    def from_texts(cls, texts: list[str], embedding: Embeddings, **_: Any) -> "Scored":
+        raise NotImplementedError
+
+
 def cosine(one: Any, other: Any) -> float:
     return float(np.dot(one, other) / (np.linalg.norm(one) * np.linalg.norm(other)))
 

@@ -62,7 +62,7 @@ async def test_maximal_marginal_relevance(way: str) -> None:
         exact = COSINES[document.metadata["n"]]
         assert entry(document)["cosine"] == pytest.approx(exact, abs=1e-6)
     without = await ask(RecallRetriever(retriever=bare), way)
-    assert without.confidence.reason == "no_score_access"
+    assert without.cosine_source == response.cosine_source == "vectors"
 
 
 def test_a_known_store_is_not_embedded_again() -> None:

@@ -19,6 +19,8 @@ from langgraph.types import Command, interrupt
 
 from langchain_recall_signal import corrective_graph
 from recall_signal import ConfigurationError
+from recall_signal.corrective import NEAR_MISS
+from recall_signal.reranking import RerankerOptions
 
 
 def answer(given: dict[str, Any]) -> str:
@@ -86,6 +88,19 @@ async def test_unknown_answers_with_a_caution() -> None:
     assert state["source"] == "memory"
     assert state["recall"]["confidence"]["level"] == "unknown"
     assert "not measured" in state["caution"]
+
+
+async def test_a_near_miss_is_answered_with_a_caution() -> None:
+    """What the reranker says is in the state, and still there after a checkpoint."""
+    unlikely = RerankerOptions(lambda query, texts: [-3.0] * len(texts), scale="logit")
+    graph = compiled(memory(reranker=unlikely, use_rerank=True))
+    state = await both(graph, "high")
+    assert state["recall"]["confidence"]["match"] == "near_miss"
+    assert (state["source"], state["caution"]) == ("memory", NEAR_MISS)
+    assert (await both(graph, "none"))["caution"] is None
+    likely = RerankerOptions(lambda query, texts: [3.0] * len(texts), scale="logit")
+    exact = await both(compiled(memory(reranker=likely, use_rerank=True)), "high")
+    assert exact["caution"] is None
 
 
 async def test_unknown_goes_where_it_is_told() -> None:
@@ -264,6 +279,69 @@ def test_interrupted_in_the_web_search_and_resumed_after_a_restart(tmp_path: Pat
             else:
                 state = graph.invoke(Command(resume="yes"), thread)
                 assert state["answer"] == "web: web yes"
+
+
+def test_interrupted_in_the_rewrite_and_resumed(tmp_path: Path) -> None:
+    """An interrupt is no rewrite that failed."""
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    path = str(tmp_path / "graph.sqlite")
+    with SqliteSaver.from_conn_string(path) as saver:
+        graph = compiled(rewrite=lambda given: interrupt("how?"), checkpointer=saver)
+        assert graph.invoke(ask("none"), thread)["__interrupt__"][0].value == "how?"
+    with SqliteSaver.from_conn_string(path) as saver:
+        graph = compiled(rewrite=lambda given: interrupt("how?"), checkpointer=saver)
+        state = graph.invoke(Command(resume="high"), thread)
+    assert (state["query"], state["rewrites"], state["source"]) == ("high", 1, "memory")
+
+
+@pytest.mark.parametrize("failing", ["retrieve", "answer"])
+def test_a_run_that_raised_goes_on_where_it_was(failing: str, tmp_path: Path) -> None:
+    """A store that is down, or a model: after a restart nothing before it is done again."""
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    path, done = str(tmp_path / "graph.sqlite"), []
+
+    def build(saver: Any, down: str | None) -> Any:
+        def searched(query: str) -> list[Document]:
+            done.append("retrieve")
+            return search("boom" if down == "retrieve" else query)
+
+        def answered(given: dict[str, Any]) -> str:
+            done.append("answer")
+            return raises("") if down == "answer" else answer(given)
+
+        retriever = memory().model_copy(update={"retriever": RunnableLambda(searched)})
+        return compiled(retriever, answered, checkpointer=saver)
+
+    with SqliteSaver.from_conn_string(path) as saver:
+        graph = build(saver, failing)
+        with pytest.raises(Boom):
+            graph.invoke(ask("high"), thread)
+        assert graph.get_state(thread).next == (failing,)
+    with SqliteSaver.from_conn_string(path) as saver:
+        state = build(saver, None).invoke(None, thread)
+    assert state["answer"] == "memory: t0 t1 t2 t3"
+    again = {
+        "retrieve": ["retrieve", "retrieve", "answer"],
+        "answer": ["retrieve", "answer", "answer"],
+    }
+    assert done == again[failing]
+
+
+def test_threads_of_one_checkpoint_keep_to_themselves(tmp_path: Path) -> None:
+    """Stopped all at once, and gone on with all at once."""
+    questions = [*LEVELS] * 4
+    with SqliteSaver.from_conn_string(str(tmp_path / "graph.sqlite")) as saver:
+        stopping = corrective_graph(memory(), answer, web).compile(
+            checkpointer=saver, interrupt_after=["retrieve"]
+        )
+        graph = compiled(checkpointer=saver)
+        threads: list[Any] = [{"configurable": {"thread_id": str(n)}} for n in range(16)]
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda q, t: stopping.invoke(ask(q), t), questions, threads))
+            states = list(pool.map(lambda t: graph.invoke(None, t), threads))
+    for question, state in zip(questions, states, strict=True):
+        assert state["question"] == question
+        assert state["source"] == ("memory" if LEVELS[question] == "read" else "web")
 
 
 async def test_interrupted_before_the_signal_and_resumed(tmp_path: Path) -> None:

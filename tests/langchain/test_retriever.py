@@ -223,12 +223,18 @@ class TestConstruction:
             assert "sk-secret" not in f"{error.value!r} {error.value}"
             assert error.value.__cause__ is None
 
-    @pytest.mark.parametrize("inner", [fixed(), simple_store().as_retriever(search_type="mmr")])
-    def test_a_declared_kind_needs_scores(self, inner: Runnable[Any, Any]) -> None:
+    @pytest.mark.parametrize(
+        ("inner", "source"),
+        [
+            (fixed(), "embeddings"),
+            (simple_store().as_retriever(search_type="mmr"), "vectors"),
+        ],
+    )
+    def test_a_declared_kind_needs_scores(self, inner: Runnable[Any, Any], source: str) -> None:
         with pytest.raises(ConfigurationError, match=r"'cosine' needs scores, and .* embeddings="):
             RecallRetriever(retriever=inner, score_kind="cosine")
         with_encoder = RecallRetriever(retriever=inner, score_kind="cosine", embeddings=Encoder())
-        assert with_encoder.recall(QUERY).cosine_source == "embeddings"
+        assert with_encoder.recall(QUERY).cosine_source == source
 
     def test_kinds_by_name_or_value(self) -> None:
         assert wrapped(score_kind="cosine").score_kind is ScoreKind.COSINE

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 import pytest
-from agent_fakes import LEVELS, calls, memory
+from agent_fakes import calls, memory
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
@@ -136,6 +136,7 @@ CYCLIC["recall"] = CYCLIC
         {"recall": {"level": ["high"]}},
         {"recall": {"confidence": 3}},
         {"recall": {"confidence": {"level": None}}},
+        {"recall": {"confidence": {"level": "unknown", "match": ["near_miss"]}}},
         {"recall": []},
         {"messages": 5},
         {"messages": [None, 5, {}]},
@@ -192,7 +193,7 @@ async def test_in_a_real_graph(question: str) -> None:
 
 
 def test_after_a_restart(tmp_path: Path) -> None:
-    for question in LEVELS:
+    for question in EXPECTED:
         thread: Any = {"configurable": {"thread_id": question}}
         path = str(tmp_path / "graph.sqlite")
         with SqliteSaver.from_conn_string(path) as saver:

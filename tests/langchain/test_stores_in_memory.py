@@ -17,6 +17,7 @@ from langchain_fakes import (
 )
 
 from langchain_recall_signal import RecallRetriever
+from langchain_recall_signal.stores import find_adapter
 
 random = np.random.default_rng(5)
 VECTORS = random.standard_normal((30, DIMENSION)) * random.uniform(0.2, 4.0, (30, 1))
@@ -86,3 +87,17 @@ def test_metadata_of_the_store_may_hold_anything() -> None:
     (document,) = RecallRetriever.from_vectorstore(store).invoke(QUERY)
     assert document.metadata["odd"] is odd
     assert isinstance(document, Document)
+
+
+def test_a_page_of_mmr_is_measured_by_the_stored_vectors() -> None:
+    response = wrapped(search_type="mmr", search_kwargs={"k": 4, "fetch_k": 12}).recall(QUERY)
+    assert response.cosine_source == "vectors"
+    expected = [cosine(ASKED, VECTORS[document.metadata["n"]]) for document in response.documents]
+    assert response.pool.cosines == pytest.approx(expected)
+
+
+def test_a_document_that_is_gone_has_no_vector() -> None:
+    store = in_memory(encoder_for(VECTORS, ASKED), 3)
+    adapter: Any = find_adapter(store)
+    kept, gone = documents(1)[0], Document("elsewhere", id="gone")
+    assert [v is None for v in adapter.vectors(store, [kept, gone])] == [False, True]

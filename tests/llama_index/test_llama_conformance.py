@@ -46,7 +46,6 @@ class LlamaConformance(AdapterConformance):
 
 class TestSimpleVectorStore(LlamaConformance):
     norms = (1.0, 3.0, (0.5, 1.0, 7.0))
-    stored, asked = 120, 20
 
 
 class TestSimpleVectorStoreWithMmr(LlamaConformance):

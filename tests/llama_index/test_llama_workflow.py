@@ -22,6 +22,8 @@ from llama_index_recall_signal import (
     RecallRetriever,
 )
 from recall_signal import ConfigurationError
+from recall_signal.corrective import NEAR_MISS
+from recall_signal.reranking import RerankerOptions
 from recall_signal.testing import vectors_with_cosines
 
 UNIT = [1.0, *[0.0] * 15]
@@ -80,6 +82,18 @@ async def test_a_weak_match_goes_to_the_web() -> None:
     assert result.answer == "web: web on best submarine films"
     assert (result.source, result.web_error) == ("web", None)
     assert result.recall["confidence"]["level"] == "none"
+
+
+async def test_a_near_miss_is_answered_with_a_caution() -> None:
+    def reranked(score: float) -> RecallRetriever:
+        options = RerankerOptions(lambda query, texts: [score] * len(texts), scale="logit")
+        return RecallRetriever(store().retriever, reranker=options, use_rerank=True)
+
+    result = await run(CorrectiveWorkflow(reranked(-3.0), told, web))
+    assert result.recall["confidence"]["match"] == "near_miss"
+    assert (result.source, result.caution) == ("memory", NEAR_MISS)
+    assert (await run(CorrectiveWorkflow(reranked(-3.0), told, web), OTHER)).caution is None
+    assert (await run(CorrectiveWorkflow(reranked(3.0), told, web))).caution is None
 
 
 async def test_a_bare_retriever_is_wrapped() -> None:

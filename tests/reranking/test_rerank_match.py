@@ -133,6 +133,11 @@ def test_without_scores_the_reason_is_said() -> None:
     assert confidence.rationale.endswith("; reranker: no scores (timeout), so no match is decided.")
 
 
+def test_an_empty_page_leaves_the_signal_as_it_is() -> None:
+    ranked = run([], page=(), texts=())
+    assert with_match(signal("none"), ranked, [], Reranking(RerankerOptions(len))) == signal("none")
+
+
 def test_wording_is_that_of_a_hint() -> None:
     for best in (-3.0, 3.0):
         rationale = judged(best).rationale

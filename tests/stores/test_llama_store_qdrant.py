@@ -180,7 +180,7 @@ def test_several_vectors_for_one_point_have_no_cosine() -> None:
 def test_settings_that_cannot_be_read(caplog: pytest.LogCaptureFixture) -> None:
     store = QdrantVectorStore("not-there", QdrantClient(":memory:"))
     assert kind_of(store) is ScoreKind.UNKNOWN
-    assert "distance failed: ValueError" in caplog.text
+    assert "did not tell its metric: ValueError" in caplog.text
 
 
 def test_an_asynchronous_client_alone_tells_nothing() -> None:

@@ -11,17 +11,13 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStoreRetriever
 from langchain_world import Encoder
-from llama_index.core import VectorStoreIndex
-from llama_store_cases import Embedding
 from remote_rows import (
     OTHERS,
     Fused,
-    LlamaRemoteConformance,
     Metric,
     RemoteConformance,
     Rows,
     Shape,
-    filled,
     inverse,
     inverse_cosine_distance,
     product,
@@ -29,16 +25,14 @@ from remote_rows import (
 
 from langchain_recall_signal import RecallRetriever
 from langchain_recall_signal.stores import find_adapter
-from llama_index_recall_signal import RecallRetriever as LlamaRecall
-from llama_index_recall_signal.stores import find_adapter as find_llama_adapter
-from recall_signal import ScoreKind
+from recall_signal import ConfigurationError
 
 with warnings.catch_warnings():  # their sources hold escapes that Python retires
     warnings.simplefilter("ignore")
-    from azure.search.documents import SearchClient
-    from azure.search.documents.aio import SearchClient as AsyncSearchClient
-    from azure.search.documents.indexes import SearchIndexClient
-    from llama_index.vector_stores.azureaisearch import AzureAISearchVectorStore
+
+with warnings.catch_warnings():  # its sources hold escapes that Python retires
+    warnings.simplefilter("ignore")
+    import azure.search.documents.indexes.models  # noqa: F401  (as the store does, when made)
 
 METRICS: dict[str, Metric] = {
     "cosine": inverse_cosine_distance,
@@ -223,6 +217,24 @@ class TestItsOwnRetriever(InAzure):
         return RecallRetriever(retriever=bare), bare
 
 
+def test_the_short_way_says_what_to_wrap_instead() -> None:
+    """The store's own retriever would take ``k`` twice, and only when it is asked."""
+    rows = Rows()
+    for number, vector in enumerate([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]):
+        rows.add(f"id{number}", f"text {number}", {}, vector)
+    store = store_over(FakeSearch(rows), Encoder({"q": [1.0, 0.0]}, dimension=2))
+    with pytest.raises(TypeError, match="multiple values"):
+        store.as_retriever(search_kwargs={"k": 2}).invoke("q")
+    with pytest.raises(ConfigurationError) as caught:
+        RecallRetriever.from_vectorstore(store, k=2)
+    assert 'VectorStoreRetriever(vectorstore=store, search_kwargs={"k": 5})' in str(caught.value)
+    plain = VectorStoreRetriever(vectorstore=store, search_kwargs={"k": 2})
+    response = RecallRetriever(retriever=plain).recall("q")
+    assert [document.page_content for document in response.documents] == ["text 0", "text 1"]
+    assert response.cosine_source == "vectors"
+    assert response.pool.cosines[:2] == pytest.approx([1.0, 0.6])
+
+
 def test_the_maintained_copy_is_read_alike() -> None:
     """langchain-azure-ai holds the same class; a class by its name stands for it."""
     own = {"__module__": "langchain_azure_ai.vectorstores.azuresearch"}
@@ -250,132 +262,3 @@ def test_metadata_of_ones_own_under_the_keys_name() -> None:
     adapter: Any = find_adapter(store)
     hits = [Document(page_content="its text", metadata={"id": id_}) for id_ in ("a", "b", None)]
     assert adapter.vectors(store, hits) == [[1.0, 0.0], None, None]
-
-
-class FakeClient(SearchClient):
-    """A search client that was never connected; LlamaIndex looks at its class."""
-
-    def __init__(self, fake: FakeSearch) -> None:
-        self.search = fake.search  # type: ignore[method-assign,assignment]
-        self._client: Any = fake._client
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-class FakeAsyncClient(AsyncSearchClient):
-    def __init__(self, fake: FakeSearch) -> None:
-        self.search = FakeAsyncSearch(fake).search  # type: ignore[method-assign,assignment]
-        self._client: Any = fake._client
-
-    async def close(self) -> None:
-        """Nothing to close."""
-
-
-class FakeIndexClient(SearchIndexClient):
-    """Tells the index's definition as well."""
-
-    def __init__(self, fake: FakeSearch, metric: str | None = None) -> None:
-        self._fake, self._client = fake, fake._client  # type: ignore[assignment]
-        self.metric, self.told = metric or fake.metric, 0
-
-    def get_search_client(self, index_name: str, **rest: Any) -> Any:
-        return FakeClient(self._fake)
-
-    def get_index(self, name: str, **rest: Any) -> Any:
-        self.told += 1
-        field = Shape(name="embedding", vector_search_profile_name="profile")
-        algorithm = Shape(name="hnsw", parameters=Shape(metric=self.metric))
-        profile = Shape(name="profile", algorithm_configuration_name="hnsw")
-        search = Shape(algorithms=[algorithm], profiles=[profile])
-        return Shape(fields=[Shape(name="id"), field], vector_search=search)
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-def llama_store(client: Any, fake: FakeSearch, **settings: Any) -> AzureAISearchVectorStore:
-    return AzureAISearchVectorStore(
-        search_or_index_client=client,
-        async_search_or_index_client=None,
-        id_field_key="id",
-        chunk_field_key="chunk",
-        embedding_field_key="embedding",
-        metadata_string_field_key="metadata",
-        doc_id_field_key="doc_id",
-        **settings,
-    )
-
-
-class LlamaInAzure(LlamaRemoteConformance):
-    norms = (1.0, *OTHERS)
-    metric = "cosine"
-    tells = True
-
-    def serve(self, rows: Rows) -> Any:
-        fake = FakeSearch(rows, self.metric)
-        client = FakeIndexClient(fake) if self.tells else FakeClient(fake)
-        named = {"index_name": "index"} if self.tells else {}
-        store = llama_store(client, fake, **named)
-        store._async_search_client = FakeAsyncClient(fake)
-        return store
-
-
-class TestLlamaVectorSearch(LlamaInAzure):
-    pass
-
-
-class TestLlamaDotProduct(LlamaInAzure):
-    metric = "dotProduct"
-    source = "vectors"
-
-
-class TestLlamaMetricNotTold(LlamaInAzure):
-    """A client for searches alone may not ask for it."""
-
-    tells = False
-    source = "vectors"
-
-
-class TestLlamaHybrid(LlamaInAzure):
-    mode = "hybrid"
-    source = "vectors"
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Not where words have a say."""
-
-
-class TestLlamaSemantic(TestLlamaHybrid):
-    mode = "semantic_hybrid"
-
-
-def test_llama_keyword_scores_decide_as_such() -> None:
-    texts = [f"text {number}" for number in range(20)]
-    fake = FakeSearch(filled(texts, [[1.0] * 16] * 20))
-    store = llama_store(FakeClient(fake), fake)
-    index = VectorStoreIndex.from_vector_store(store, embed_model=Embedding())
-    bare = index.as_retriever(similarity_top_k=5, vector_store_query_mode="sparse")
-    response = LlamaRecall(bare).recall("text 7")
-    assert response.confidence.basis == "separation"
-    assert response.confidence.top_score == 9.0
-
-
-def test_llama_asks_for_the_metric_once() -> None:
-    fake = FakeSearch(filled(["a"], [[1.0] * 16]))
-    client = FakeIndexClient(fake)
-    store = llama_store(client, fake, index_name="index")
-    index = VectorStoreIndex.from_vector_store(store, embed_model=Embedding())
-    wrapped = LlamaRecall(index.as_retriever())
-    for _ in range(3):
-        wrapped.recall("q")
-    assert client.told == 1
-    adapter: Any = find_llama_adapter(store)
-    assert adapter.score_kind(store, "default") is ScoreKind.AZURE
-    assert adapter.score_kind(store, "mmr") is ScoreKind.UNKNOWN
-
-
-def test_llama_without_a_synchronous_client_reads_no_vectors() -> None:
-    fake = FakeSearch(filled(["a"], [[1.0] * 16]))
-    store = llama_store(FakeAsyncClient(fake), fake)
-    adapter: Any = find_llama_adapter(store)
-    assert adapter.vectors(store, Shape(nodes=[])) is None

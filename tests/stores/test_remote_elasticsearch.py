@@ -2,21 +2,12 @@
 
 import asyncio
 import warnings
-from collections.abc import Iterator
 from copy import deepcopy
-from typing import Any, ClassVar
-from unittest.mock import patch
+from typing import Any
 
 import pytest
-from elasticsearch.helpers.vectorstore import (
-    AsyncBM25Strategy,
-    AsyncDenseVectorStrategy,
-    DistanceMetric,
-)
+from elasticsearch.helpers.vectorstore import DistanceMetric
 from langchain_core.embeddings import Embeddings
-from langchain_elasticsearch import (
-    AsyncBM25Strategy as LangChainAsyncBM25,
-)
 from langchain_elasticsearch import (
     AsyncDenseVectorScriptScoreStrategy,
     AsyncElasticsearchStore,
@@ -26,13 +17,9 @@ from langchain_elasticsearch import (
     ElasticsearchStore,
     SparseVectorStrategy,
 )
-from langchain_elasticsearch import (
-    AsyncDenseVectorStrategy as LangChainAsyncDense,
-)
 from remote_rows import (
     OTHERS,
     AsyncTwin,
-    LlamaRemoteConformance,
     Metric,
     RemoteConformance,
     Rows,
@@ -51,7 +38,6 @@ from recall_signal import ScoreKind
 
 with warnings.catch_warnings():  # its class is configured in a way that pydantic retires
     warnings.simplefilter("ignore")
-    from llama_index.vector_stores.elasticsearch import ElasticsearchStore as LlamaElasticsearch
 
 INDEXED: dict[str, Metric] = {
     "cosine": half_cosine,
@@ -277,97 +263,3 @@ def test_strategies_whose_score_holds_no_cosine(strategy: Any) -> None:
 def test_vectors_embedded_by_the_server() -> None:
     store = store_with(DenseVectorStrategy(model_id="its-model"))
     assert kind_of(store) is ScoreKind.HALF_COSINE
-
-
-class TestMapping:
-    def kind(self, client: Any, **settings: Any) -> ScoreKind:
-        return kind_of(ElasticsearchStore("index", client=client, **settings))
-
-    def test_it_is_asked_for_once(self) -> None:
-        client = FakeElasticsearch(Rows())
-        store = store_with(DenseVectorStrategy(), client)
-        assert [kind_of(store) for _ in range(3)] == [ScoreKind.HALF_COSINE] * 3
-        assert client.mapped == 1
-
-    def test_no_similarity_in_it(self) -> None:
-        assert self.kind(FakeElasticsearch(Rows(), None)) is ScoreKind.UNKNOWN
-
-    @pytest.mark.parametrize("element", ["byte", "bit"])
-    def test_other_numbers_than_floats(self, element: str) -> None:
-        client = FakeElasticsearch(Rows(), element_type=element)
-        assert self.kind(client) is ScoreKind.UNKNOWN
-
-    def test_a_field_within_a_field(self) -> None:
-        client = FakeElasticsearch(Rows())
-        nested = {"properties": {"predicted_value": dict(client.field)}}
-        client.field = nested
-        kind = self.kind(client, vector_query_field="vector.predicted_value")
-        assert kind is ScoreKind.HALF_COSINE
-
-    def test_an_alias_of_indices_that_differ(self) -> None:
-        one, other = FakeElasticsearch(Rows()), FakeElasticsearch(Rows(), "l2_norm")
-        both = {**one.get_mapping("a"), **other.get_mapping("b")}
-        with patch.object(one, "get_mapping", lambda index: both):
-            assert self.kind(one) is ScoreKind.UNKNOWN
-
-    def test_no_right_to_see_it(self, caplog: pytest.LogCaptureFixture) -> None:
-        client = FakeElasticsearch(Rows())
-        store = store_with(DenseVectorStrategy(), client)
-        with patch.object(client, "get_mapping", side_effect=PermissionError("secret")):
-            assert kind_of(store) is ScoreKind.UNKNOWN
-        assert "PermissionError" in caplog.text
-        assert "secret" not in caplog.text
-        assert kind_of(store) is ScoreKind.HALF_COSINE  # asked again
-
-    def test_an_asynchronous_client_is_not_asked(self) -> None:
-        client: Any = AsyncTwinOf(FakeElasticsearch(Rows()))
-        store = AsyncElasticsearchStore("index", client=client, strategy=LangChainAsyncDense())
-        assert kind_of(store) is ScoreKind.UNKNOWN
-        words = AsyncElasticsearchStore("index", client=client, strategy=LangChainAsyncBM25())
-        assert kind_of(words) is ScoreKind.BM25
-
-
-@pytest.fixture
-def _no_patched_loops() -> Iterator[None]:
-    """LlamaIndex's store patches asyncio for the whole process, and needs a loop at hand."""
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    with patch("nest_asyncio.apply"):
-        yield
-    asyncio.set_event_loop(None)
-    loop.close()
-
-
-@pytest.mark.usefixtures("_no_patched_loops")
-class LlamaInElasticsearch(LlamaRemoteConformance):
-    """1.0 for the best hit and 0.0 for the worst, in every search."""
-
-    expected_reason = "score_not_convertible"
-    norms = (1.0, *OTHERS)
-    has_async = False  # it would run in another loop than the one above
-
-    def strategy(self) -> Any:
-        return AsyncDenseVectorStrategy()
-
-    def serve(self, rows: Rows) -> Any:
-        client: Any = AsyncTwinOf(FakeElasticsearch(rows))
-        return LlamaElasticsearch("index", es_client=client, retrieval_strategy=self.strategy())
-
-
-class TestLlamaVectors(LlamaInElasticsearch):
-    pass
-
-
-class TestLlamaWords(LlamaInElasticsearch):
-    mode = "text_search"
-
-    def strategy(self) -> Any:
-        return AsyncBM25Strategy()
-
-
-class TestLlamaHybrid(LlamaInElasticsearch):
-    mode = "hybrid"
-    norms: ClassVar[Any] = (1.0,)
-
-    def strategy(self) -> Any:
-        return AsyncDenseVectorStrategy(hybrid=True)

@@ -22,12 +22,8 @@ from test_remote_astra import FakeCollection as FakeAstra
 from test_remote_astra import store_over as astra
 from test_remote_azure_search import FakeSearch
 from test_remote_azure_search import store_over as azure
-from test_remote_elasticsearch import (
-    AsyncTwinOf,
-    FakeElasticsearch,
-    LlamaElasticsearch,
-    _no_patched_loops,
-)
+from test_remote_elasticsearch import AsyncTwinOf, FakeElasticsearch
+from test_remote_llama_elasticsearch import LlamaElasticsearch, _no_patched_loops
 from test_remote_mongodb import FakeCollection as FakeMongo
 from test_remote_opensearch import FakeOpenSearch
 from test_remote_opensearch import store_over as opensearch

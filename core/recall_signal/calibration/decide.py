@@ -39,7 +39,7 @@ def decide(
     level = level_of(probability, calibration.cuts)
     basis: Basis = "labels" if calibration.mode == "labelled" else "calibration"
     weak = ", few documents" if calibration.status == "few_documents" else ""
-    text = f"a cut of {cut:.2f} learnt from this retriever ({calibration.mode}{weak}{note})"
+    text = f"a cut of {cut:.2f} learnt from this retriever (mode {calibration.mode}{weak}{note})"
     said, bound = None, calibration.max_false_none
     if bound is not None:
         basis = "labels"

@@ -9,6 +9,13 @@ if TYPE_CHECKING:
 
 __all__ = ["summary"]
 
+_LEARNT_FROM = {
+    "null": "general questions and pieces of stored texts, no labels",
+    "null+past": "general questions, pieces of stored texts and past queries, no labels",
+    "labelled": "general questions, pieces of stored texts and labelled queries",
+}
+"""By mode."""
+
 
 def summary(calibration: Calibration) -> str:
     """What it was learnt from, the cut, the anchors and what a user should know."""
@@ -16,7 +23,8 @@ def summary(calibration: Calibration) -> str:
     lines = [
         f"Calibration ({calibration.mode}): {calibration.status}",
         f"  encoder {calibration.encoder or 'not named'}, {size} documents, {calibration.created}",
-        "  from " + ", ".join(f"{count} {kind}" for kind, count in calibration.counts),
+        f"  learnt from {_LEARNT_FROM[calibration.mode]}",
+        "  with " + ", ".join(f"{count} {kind}" for kind, count in calibration.counts),
         f"  cut {scale.cut:.3f}, step {scale.step:.3f}, overlap {calibration.overlap:.0%}",
     ]
     if calibration.hub is not None:

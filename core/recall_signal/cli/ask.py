@@ -31,6 +31,11 @@ UNCALIBRATED = (
     "Levels are uncalibrated: default cuts, fitted neither to the encoder nor to the texts."
 )
 
+FIGURES = (
+    "Top score: the best cosine of the pool. Prominence: how far it stands above the mean of the "
+    "other candidates, in units of that mean. Margin: the same in their standard deviations."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class AskOptions:
@@ -88,6 +93,7 @@ def ask(options: AskOptions, terminal: Terminal) -> None:
         else:
             _show(question, answer, terminal)
     if not options.as_json:
+        terminal.note(FIGURES)
         terminal.note(_about_levels(given.get("calibration"), len(corpus.passages)))
 
 

@@ -15,7 +15,7 @@ from recall_signal.calibration import Calibration
 from recall_signal.cli.corpus import Corpus
 from recall_signal.cli.frameworks import Workbench, load_framework
 from recall_signal.cli.sources import read_corpus, read_labelled, read_past
-from recall_signal.cli.terminal import ProgressBar, Terminal, plain
+from recall_signal.cli.terminal import ProgressBar, Terminal, command, plain
 from recall_signal.encoders import DemoEncoder
 from recall_signal.errors import ConfigurationError, MissingDependencyError
 
@@ -78,7 +78,7 @@ def calibrate(options: CalibrateOptions, terminal: Terminal) -> None:
         text = Text(plain(line.lstrip()))
         terminal.out.print(Padding(text, (0, 0, 0, indent), expand=False))
     _write(options.out, "--out", calibration.save)
-    terminal.note(f"Saved to {options.out}; use it with recall-signal ask --calibration")
+    terminal.note(f"Saved to {options.out}; use it with {command()} ask --calibration")
     if not calibration.decides:
         terminal.note(NO_THRESHOLD)
     if options.figure is not None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from recall_signal.advice import advice
-from recall_signal.cli.tally import Kind, Result
+from recall_signal.cli.tally import RIGHT, Kind, Result, Tally
 
-__all__ = ["same_levels", "what_changed"]
+__all__ = ["in_short", "same_levels", "what_changed"]
 
 NAMED_CHARACTERS = 40
 """So much of a question is enough to find it in the table."""
@@ -51,6 +51,24 @@ def what_changed(before: Sequence[Result], after: Sequence[Result]) -> str:
         f"{lost} of them with an answering memory on the page; 'read' is the advice for "
         f"{change('stored', _is_read)} and {change('near_miss', _is_read)}."
     )
+
+
+def in_short(before: Sequence[Tally], after: Sequence[Tally]) -> str:
+    """How many questions got the advice that they should, without and with a calibration."""
+
+    def rights(tallies: Sequence[Tally]) -> str:
+        return " and ".join(
+            f"'{RIGHT[row.kind]}' for {row.right} of {row.count} {row.kind} questions"
+            for row in tallies
+            if row.right is not None
+        )
+
+    found = " ".join(
+        f"A memory that answers was on the page of {row.hits} of {row.count} {row.kind} ones."
+        for row in before
+        if row.hits is not None
+    )
+    return f"uncalibrated {rights(before)}; calibrated {rights(after)}. {found}"
 
 
 def _is_none(result: Result) -> bool:

@@ -10,14 +10,14 @@ from rich.text import Text
 
 from recall_signal.calibration import Calibration
 from recall_signal.cli.chat import SELECTOR_TIMEOUT, Server, ServerSelection
-from recall_signal.cli.compared import same_levels, what_changed
+from recall_signal.cli.compared import in_short, same_levels, what_changed
 from recall_signal.cli.frameworks import EXTRAS, load_framework
 from recall_signal.cli.scripted import ScriptedSelector
 from recall_signal.cli.selected import side_by_side
 from recall_signal.cli.stage import POOL_SIZE, K, Stage
 from recall_signal.cli.tables import levels_table, notes_table, results_table, summary_table
-from recall_signal.cli.tally import KINDS, Result, tally
-from recall_signal.cli.terminal import ProgressBar, Terminal
+from recall_signal.cli.tally import KINDS, Result, Tally, tally
+from recall_signal.cli.terminal import ProgressBar, Terminal, command
 from recall_signal.encoders import DemoEncoder
 from recall_signal.errors import MissingDependencyError
 
@@ -51,13 +51,15 @@ NOTES = {
     "not stored about a topic that is: scores measure topic, not whether the fact is stored, so "
     "no level is right or wrong there.",
     f"hit@{K}": f"a memory that answers is among the {K} results.",
+    "top": "the best cosine of the pool. prominence: how far it stands above the mean of the other "
+    "candidates, in units of that mean. Uncalibrated levels rest on both.",
     "levels": "uncalibrated: default cuts, chosen on another encoder and corpus, fitted neither "
     "to this encoder nor to these memories. Calibrated ones are below.",
 }
 
 NEXT = {
-    "next": 'recall-signal ask --docs FOLDER "your question"',
-    "": "recall-signal calibrate --docs FOLDER --out FILE",
+    "next": 'ask --docs FOLDER "your question"',
+    "": "calibrate --docs FOLDER --out FILE",
 }
 
 
@@ -93,9 +95,10 @@ def demo(options: DemoOptions, terminal: Terminal) -> None:
         notes["also"] = _through_other(stage, results)
     terminal.out.print(notes_table(notes))
     terminal.out.print()
-    calibration = _calibrated(stage, results)
+    calibration, calibrated = _calibrated(stage, results)
     _selected(stage, results, calibration, server)
-    terminal.out.print(notes_table(NEXT))
+    stage.show("In short:", in_short(*map(_tallies, (results, calibrated))))
+    terminal.out.print(notes_table({word: f"{command()} {rest}" for word, rest in NEXT.items()}))
 
 
 def _uncalibrated(stage: Stage) -> list[Result]:
@@ -108,13 +111,16 @@ def _uncalibrated(stage: Stage) -> list[Result]:
         f"of {K}.",
     )
     results = stage.ask_all(workbench, "Asking")
-    for table in (
-        results_table(results, stage.terminal.out.width),
-        summary_table([tally(results, kind) for kind in KINDS], K),
-    ):
-        stage.terminal.out.print(table)
-        stage.terminal.out.print()
+    stage.terminal.out.print(results_table(results, stage.terminal.out.width))
+    stage.terminal.out.print()
+    stage.show(
+        "Hits and misses:", "the same by kind of question.", summary_table(_tallies(results), K)
+    )
     return results
+
+
+def _tallies(results: Sequence[Result]) -> list[Tally]:
+    return [tally(results, kind) for kind in KINDS]
 
 
 def _timing(results: Sequence[Result]) -> str:
@@ -140,23 +146,22 @@ def _through_other(stage: Stage, results: Sequence[Result]) -> str:
     return same_levels(title, results, others)
 
 
-def _calibrated(stage: Stage, before: Sequence[Result]) -> Calibration:
+def _calibrated(stage: Stage, before: Sequence[Result]) -> tuple[Calibration, Sequence[Result]]:
     """Calibrate as anybody can who has a retriever, and ask again."""
     workbench = stage.workbench()
     with ProgressBar(stage.terminal.err, "Calibrating") as bar:
         calibration = workbench.calibrate(progress=bar)
         seconds, searches = bar.seconds, bar.done
     after = stage.ask_all(stage.workbench(calibration=calibration), "Asking again")
-    tallies = [[tally(results, kind) for kind in KINDS] for results in (before, after)]
     changed = what_changed(before, after) if calibration.decides else NO_THRESHOLD
     stage.show(
         "Calibrated:",
         f"retriever.calibrate() learnt this retriever's own scale in {searches} searches and "
         f"{seconds:.1f} s, without labels or any other argument.",
-        levels_table(*tallies),
+        levels_table(_tallies(before), _tallies(after)),
         Text(changed),
     )
-    return calibration
+    return calibration, after
 
 
 def _selected(

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
+from shutil import which
 from time import perf_counter
 from typing import Self
 
@@ -19,6 +23,7 @@ __all__ = [
     "EmbeddingBar",
     "ProgressBar",
     "Terminal",
+    "command",
     "figure",
     "level_text",
     "plain",
@@ -33,6 +38,8 @@ LEVEL_STYLES: dict[Level, str] = {
     "none": "red",
     "unknown": "magenta",
 }
+
+COMMAND = "recall-signal"
 
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
@@ -113,6 +120,14 @@ class EmbeddingBar(ProgressBar):
 
     def __init__(self, console: Console, delay: float = 0.0) -> None:
         super().__init__(console, "Embedding", delay)
+
+
+def command() -> str:
+    """What to type to start this command: its name, or its path where the name is not found."""
+    started = sys.argv[0]
+    if Path(started).name != COMMAND or which(COMMAND):
+        return COMMAND
+    return shlex.quote(started)
 
 
 def plain(text: str) -> str:

@@ -21,6 +21,7 @@ from recall_signal.evaluation.wording import (
     CEILING,
     COLUMNS,
     LEGEND,
+    MODES_LEGEND,
     cost,
     figure_cells,
     notes,
@@ -62,7 +63,7 @@ def html_report(evaluation: Evaluation) -> str:
         parts += _kind_section(kind, evaluation.of_kind(kind))
     parts += ["<h2>Levels by kind of query</h2>", *_level_tables(evaluation)]
     parts += ["<h2>Notes</h2>", *map(_paragraph, (*notes(evaluation), *cost(evaluation)))]
-    parts += ["<h2>How to read this</h2>", _paragraph(LEGEND), _paragraph(CEILING)]
+    parts += ["<h2>How to read this</h2>", *map(_paragraph, (LEGEND, MODES_LEGEND, CEILING))]
     title = f"Is anything relevant stored? {html_text(evaluation.encoder, _LIMIT)}"
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'

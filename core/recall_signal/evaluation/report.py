@@ -11,7 +11,15 @@ from recall_signal.errors import ConfigurationError, MissingDependencyError
 from recall_signal.evaluation.html import html_report
 from recall_signal.evaluation.modes import MODES
 from recall_signal.evaluation.result import Evaluation
-from recall_signal.evaluation.wording import COLUMNS, LEGEND, cost, figure_cells, notes, summary
+from recall_signal.evaluation.wording import (
+    COLUMNS,
+    LEGEND,
+    MODES_LEGEND,
+    cost,
+    figure_cells,
+    notes,
+    summary,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +53,7 @@ def print_report(evaluation: Evaluation, console: Console | None = None) -> None
     console.print()
     console.print(_level_table(evaluation))
     console.print()
-    for line in (LEGEND, *notes(evaluation), *cost(evaluation)):
+    for line in (LEGEND, MODES_LEGEND, *notes(evaluation), *cost(evaluation)):
         console.print(Text(line, style="dim"))
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from recall_signal.evaluation.data import PRESENT
 from recall_signal.evaluation.result import Evaluation, Figures
 
-__all__ = ["CEILING", "COLUMNS", "LEGEND", "cost", "figure_cells", "notes", "summary"]
+__all__ = [
+    "CEILING",
+    "COLUMNS",
+    "LEGEND",
+    "MODES_LEGEND",
+    "cost",
+    "figure_cells",
+    "notes",
+    "summary",
+]
 
 COLUMNS = ("", "AUROC", "95 %", "FPR95", "oracle", "default", "Brier", "ECE", "AUGRC")
 """Of the table of figures; what they mean is in :data:`LEGEND`."""
@@ -15,6 +24,12 @@ LEGEND = (
     "oracle: balanced accuracy of the best cut, chosen with these labels. default: balanced "
     "accuracy as shipped, moderate or high counting as found. Brier and ECE weigh both classes "
     "the same. AUGRC: mean risk of a wrong answer given."
+)
+
+MODES_LEGEND = (
+    "The modes have learnt the scale from: uncalibrated nothing; null general questions and "
+    "pieces of stored texts, no labels; null+past these and the queries of the other split, "
+    "without labels; stream the scores of those queries alone; labelled their labels as well."
 )
 
 CEILING = (

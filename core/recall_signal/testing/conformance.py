@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,28 +14,12 @@ from numpy.typing import NDArray
 
 from recall_signal.pool import Pool
 from recall_signal.testing.encoder import SettableEncoder
+from recall_signal.testing.hooks import Hooks, Seen
 from recall_signal.testing.vectors import vectors_with_cosines
 
-__all__ = ["AdapterConformance", "Seen"]
+__all__ = ["AdapterConformance"]
 
 Vectors = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One returned item as the cases look at it.
-
-    Attributes:
-        id: Its id, None where the store gives none.
-        text: Its text.
-        metadata: Its metadata without our entry.
-        entry: Our entry, None where it carries none.
-    """
-
-    id: str | None
-    text: str
-    metadata: Mapping[str, Any]
-    entry: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +38,7 @@ class _World:
         return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
 
 
-class AdapterConformance(ABC):
+class AdapterConformance(Hooks, ABC):
     """The cases that every adapter passes.
 
     Subclass it once per store and configuration::
@@ -100,7 +84,6 @@ class AdapterConformance(ABC):
         page_sizes: The values of ``k``. Pages of the greatest are compared with numpy; lower it
             for a store that returns no more.
         pool_size: How many candidates are looked at; ``page_sizes`` must not exceed it.
-        metadata_key: Where items carry the entry.
     """
 
     norms: ClassVar[Sequence[float | Sequence[float]]] = (1.0,)
@@ -115,7 +98,6 @@ class AdapterConformance(ABC):
     asked: ClassVar[int] = 40
     page_sizes: ClassVar[Sequence[int]] = (1, 4, 10)
     pool_size: ClassVar[int] = 50
-    metadata_key: ClassVar[str] = "recall"
 
     @abstractmethod
     def build(
@@ -134,30 +116,6 @@ class AdapterConformance(ABC):
         Returns:
             ``(wrapped, bare)``: with the signal, and without.
         """
-
-    def ask(self, retriever: Any, query: str) -> Any:
-        """What a retriever, wrapped or bare, answers."""
-        return retriever.invoke(query)
-
-    async def ask_async(self, retriever: Any, query: str) -> Any:
-        """The same, asynchronously."""
-        return await retriever.ainvoke(query)
-
-    def pool_of(self, wrapped: Any, query: str) -> Pool:
-        """The candidates behind a wrapped retriever's answer."""
-        pool: Pool = wrapped.recall(query).pool
-        return pool
-
-    def items(self, response: Any) -> Sequence[Any]:
-        """The returned items, in rank order, inside what :meth:`ask` returned."""
-        items: Sequence[Any] = response
-        return items
-
-    def read(self, item: Any) -> Seen:
-        """One item as the cases look at it; here, a LangChain ``Document``."""
-        metadata = dict(item.metadata)
-        entry = metadata.pop(self.metadata_key, None)
-        return Seen(item.id, item.page_content, metadata, entry)
 
     def test_cosines_are_numpys(self) -> None:
         """Every reported cosine is numpy's, on the items as in the pool."""

@@ -32,6 +32,10 @@ class AstraDBAdapter(StoreAdapter):
     def __init__(self) -> None:
         self._kinds = AskedOnce(_kind_by_collection)
 
+    def waits(self, store: Any) -> bool:
+        """Until the server has told."""
+        return self._kinds.waits(store)
+
     def score_kind(self, store: Any) -> ScoreKind:
         """By the collection's metric, unless the search is a hybrid one."""
         return ScoreKind.RERANKER_LOGIT if store.hybrid_search else self._kinds.kind(store)

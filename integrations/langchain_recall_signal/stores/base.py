@@ -50,7 +50,7 @@ class StoreAdapter:
     def score_kind(self, store: Any) -> ScoreKind:
         """What the number in :meth:`scored_search` is, by the store's settings.
 
-        It may ask the store's server, once: see :class:`recall_signal.asked.AskedOnce`.
+        Where it has to ask the store's server: :class:`recall_signal.asked.AskedOnce`.
         """
         raise NotImplementedError
 
@@ -73,6 +73,13 @@ class StoreAdapter:
     def encoder(self, store: Any) -> Any:
         """What the store embeds queries with, None where it does not tell."""
         return getattr(store, "embeddings", None)
+
+    def waits(self, store: Any) -> bool:  # noqa: ARG002
+        """Whether the settings or the scores cannot be read without waiting for the store.
+
+        Asynchronous calls then do it in a worker thread.
+        """
+        return False
 
     def read(self, store: Any, hits: Hits) -> Reading:
         """The cosines of these hits, as far as their scores tell them."""

@@ -61,6 +61,10 @@ class ElasticsearchAdapter(AsyncElasticsearchAdapter):
     def __init__(self) -> None:
         self._kinds = AskedOnce(_kind_by_mapping)
 
+    def waits(self, store: Any) -> bool:
+        """Until the server has told, for an approximate search."""
+        return self._kinds.waits(store)
+
     def approximate(self, store: Any) -> ScoreKind:
         """By the similarity of the vector field in the index's mapping."""
         return self._kinds.kind(store)

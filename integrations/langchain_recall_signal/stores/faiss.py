@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot
+from math import hypot, inf
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from langchain_core.documents import Document
 
 from langchain_recall_signal.stores.base import Hits, StoreAdapter
 from recall_signal import ScoreKind
-from recall_signal.embedding import cosines_of
 from recall_signal.stores import Reading
 
 __all__ = ["FaissAdapter"]
@@ -40,27 +40,56 @@ _EQUAL_NORMS = 2e-5
 
 @dataclass(slots=True)
 class _Facts:
-    """What was read from an index, as long as nothing was added, removed or replaced."""
+    """What was read from an index.
+
+    Attributes:
+        index: The index itself.
+        ids: The store's own record of places and ids; deleting gives it another one.
+        known: How many ids there were.
+        kind: What the index's number is.
+        shortest: The smallest length of a stored vector.
+        longest: The greatest.
+        readable: Whether the index gives single vectors back.
+        positions: The place of each id, read when it is needed.
+    """
 
     index: Any
     ids: Any
     known: int
     kind: ScoreKind
-    norm: float = 0.0
-    spread: float = 0.0
+    shortest: float = inf
+    longest: float = 0.0
     readable: bool = False
     positions: dict[str, int] | None = None
 
+    def fit(self, store: Any) -> bool:
+        """Whether they are still about this store's index, which may have grown."""
+        return self.ids is store.index_to_docstore_id and self.index is store.index
+
     def still_hold(self, store: Any) -> bool:
-        """Whether the store is still as it was; deleting gives it another dict of ids."""
-        ids = store.index_to_docstore_id
-        return self.ids is ids and self.known == len(ids) and self.index is store.index
+        """Whether the store is still as it was."""
+        return self.fit(store) and self.known == len(store.index_to_docstore_id)
+
+    @property
+    def norm(self) -> float:
+        """The length of the stored vectors, where they have one."""
+        return (self.shortest + self.longest) / 2.0 if self.longest else 0.0
 
     def hold_for(self, query_norm: float) -> bool:
         """Whether the stored norms are known and equal enough for a query of this norm."""
-        if not self.norm or not query_norm:
+        norm = self.norm
+        if not norm or not query_norm:
             return False
-        return self.spread * max(1.0, self.norm / query_norm) <= _EQUAL_NORMS
+        spread = (self.longest - self.shortest) / norm
+        return spread * max(1.0, norm / query_norm) <= _EQUAL_NORMS
+
+    def measure(self, start: int, end: int) -> None:
+        """Look at the lengths of the vectors at these places."""
+        for at in range(start, end, _BLOCK):
+            vectors = self.index.reconstruct_n(at, min(_BLOCK, end - at))
+            norms = np.linalg.norm(vectors, axis=1)
+            self.shortest = min(self.shortest, float(norms.min()))
+            self.longest = max(self.longest, float(norms.max()))
 
 
 _facts: WeakKeyDictionary[Any, _Facts] = WeakKeyDictionary()
@@ -73,25 +102,47 @@ class FaissAdapter(StoreAdapter):
 
     def score_kind(self, store: Any) -> ScoreKind:
         """By the index's own metric."""
-        index = store.index
-        if any(word in type(index).__name__ for word in _OTHER_NUMBERS):
-            return ScoreKind.UNKNOWN
-        return _KINDS.get(index.metric_type, ScoreKind.UNKNOWN)
+        return _kind_of(store.index)
+
+    def waits(self, store: Any) -> bool:
+        """While there are lengths to be looked at: 3 seconds for 300,000 vectors."""
+        facts = _facts.get(store)
+        return facts is None or not facts.still_hold(store)
 
     def read(self, store: Any, hits: Hits) -> Reading:
-        """By the exact formula where norms are known, else from the stored vectors."""
-        facts = _facts.get(store)
-        if facts is None or not facts.still_hold(store):
-            facts = _facts[store] = _read_facts(store, self.score_kind(store))
-        kind = facts.kind
-        if not kind.convertible:
+        """By the exact formula, where the norms are known; elsewhere the vectors decide."""
+        facts = _facts_of(store)
+        if not facts.kind.convertible:
             return Reading(None, reason="score_not_convertible")
         query_norm = _query_norm(store, hits.query_vector)
         if facts.hold_for(query_norm):
-            return Reading(_exact(hits.scores, kind, query_norm, facts.norm), "store")
-        if facts.readable and hits.query_vector is not None:
-            return _from_vectors(store, facts, hits)
+            return Reading(_exact(hits.scores, facts.kind, query_norm, facts.norm), "store")
         return Reading(None, reason="norm_unknown")
+
+    def vectors(self, store: Any, documents: Sequence[Document]) -> Sequence[Any | None] | None:
+        """The stored vectors, by id; not every index gives them back."""
+        facts = _facts_of(store)
+        if not facts.readable:
+            return None
+        if facts.positions is None:
+            facts.positions = {id_: at for at, id_ in store.index_to_docstore_id.items()}
+        places = [facts.positions.get(document.id or "") for document in documents]
+        return [None if at is None else store.index.reconstruct(at) for at in places]
+
+
+def _facts_of(store: Any) -> _Facts:
+    """What is known of a store's index; of what was added since, only that is looked at."""
+    facts = _facts.get(store)
+    if facts is not None and facts.still_hold(store):
+        return facts
+    ids, size = store.index_to_docstore_id, int(store.index.ntotal)
+    if facts is None or not facts.fit(store) or not facts.readable or size < facts.known:
+        facts = _read_facts(store, ids, size)
+    else:
+        facts.measure(facts.known, size)
+        facts.known, facts.positions = len(ids), None
+    _facts[store] = facts
+    return facts
 
 
 def _exact(
@@ -113,37 +164,24 @@ def _query_norm(store: Any, vector: Sequence[float] | None) -> float:
     return length
 
 
-def _read_facts(store: Any, kind: ScoreKind) -> _Facts:
-    index = store.index
-    ids, size = store.index_to_docstore_id, int(index.ntotal)
-    facts = _Facts(index, ids, len(ids), kind)
-    if not size or not kind.convertible:
+def _kind_of(index: Any) -> ScoreKind:
+    if any(word in type(index).__name__ for word in _OTHER_NUMBERS):
+        return ScoreKind.UNKNOWN
+    return _KINDS.get(index.metric_type, ScoreKind.UNKNOWN)
+
+
+def _read_facts(store: Any, ids: Any, size: int) -> _Facts:
+    facts = _Facts(store.index, ids, len(ids), _kind_of(store.index))
+    if not size or not facts.kind.convertible:
         return facts
     try:
         # One first: where an index gives nothing back, asking for a range ends the process,
         # since FAISS throws inside of OpenMP.
-        index.reconstruct(0)
+        store.index.reconstruct(0)
         facts.readable = True
-        blocks = [(at, min(_BLOCK, size - at)) for at in range(0, size, _BLOCK)]
     except Exception:
-        if not hasattr(index, "invlists"):
+        if not hasattr(store.index, "invlists"):
             return facts
-        blocks = [(0, min(size, _MOST_IN_LISTS))]
-    norms = np.concatenate(
-        [np.linalg.norm(index.reconstruct_n(at, count), axis=1) for at, count in blocks]
-    )
-    facts.norm = float(norms.mean())
-    facts.spread = float(np.ptp(norms)) / facts.norm if facts.norm else 0.0
+        size = min(size, _MOST_IN_LISTS)
+    facts.measure(0, size)
     return facts
-
-
-def _from_vectors(store: Any, facts: _Facts, hits: Hits) -> Reading:
-    if facts.positions is None:
-        facts.positions = {id_: at for at, id_ in store.index_to_docstore_id.items()}
-    rows = []
-    for document in hits.documents:
-        at = facts.positions.get(document.id or "")
-        if at is None:
-            return Reading(None, reason="norm_unknown")
-        rows.append(store.index.reconstruct(at))
-    return Reading(cosines_of(hits.query_vector, rows), "vectors")

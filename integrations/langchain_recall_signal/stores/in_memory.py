@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from langchain_core.documents import Document
 
 from langchain_recall_signal.stores.base import StoreAdapter
 from recall_signal import ScoreKind
@@ -16,3 +19,8 @@ class InMemoryAdapter(StoreAdapter):
     def score_kind(self, store: Any) -> ScoreKind:  # noqa: ARG002
         """Always the cosine."""
         return ScoreKind.COSINE
+
+    def vectors(self, store: Any, documents: Sequence[Document]) -> Sequence[Any | None]:
+        """The stored vectors, by id."""
+        rows = [store.store.get(document.id) for document in documents]
+        return [None if row is None else row["vector"] for row in rows]

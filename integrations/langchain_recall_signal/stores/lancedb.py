@@ -29,6 +29,10 @@ _KINDS = {
 class LanceDBAdapter(StoreAdapter):
     """Reads ``LanceDB`` of langchain-lancedb, which has no public name for its table."""
 
+    def waits(self, store: Any) -> bool:  # noqa: ARG002
+        """Always: an index may be made at any time, and the table has to be asked."""
+        return True
+
     def score_kind(self, store: Any) -> ScoreKind:
         """By the metric of the index on the vectors."""
         return _KINDS.get(self._metric(store), ScoreKind.UNKNOWN)

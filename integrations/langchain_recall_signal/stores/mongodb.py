@@ -33,6 +33,10 @@ class MongoDBAdapter(StoreAdapter):
     def __init__(self) -> None:
         self._kinds = AskedOnce(_kind_by_index)
 
+    def waits(self, store: Any) -> bool:
+        """Until the server has told."""
+        return self._kinds.waits(store)
+
     def score_kind(self, store: Any) -> ScoreKind:
         """By the definition of the search index."""
         return self._kinds.kind(store)

@@ -30,6 +30,10 @@ class PineconeAdapter(StoreAdapter):
     def __init__(self) -> None:
         self._kinds = AskedOnce(_kind_by_metric)
 
+    def waits(self, store: Any) -> bool:
+        """Until the server has told."""
+        return self._kinds.waits(store)
+
     def score_kind(self, store: Any) -> ScoreKind:
         """By the index's metric, which its statistics tell."""
         return self._kinds.kind(store)

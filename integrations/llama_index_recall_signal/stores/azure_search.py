@@ -28,6 +28,10 @@ class AzureAISearchAdapter(StoreAdapter):
     def __init__(self) -> None:
         self._kinds = AskedOnce(_kind_by_index)
 
+    def waits(self, store: Any) -> bool:
+        """Until the server has told."""
+        return self._kinds.waits(store)
+
     def score_kind(self, store: Any, mode: str) -> ScoreKind:
         """By the query mode, and in the default one by the index's metric."""
         if mode != "default":

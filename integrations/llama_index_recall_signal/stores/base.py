@@ -54,6 +54,13 @@ class StoreAdapter:
         """What ``NodeWithScore.score`` is, by the store's settings and the query mode."""
         raise NotImplementedError
 
+    def waits(self, store: Any) -> bool:  # noqa: ARG002
+        """Whether the settings or the scores cannot be read without waiting for the store.
+
+        Asynchronous calls then do it in a worker thread.
+        """
+        return False
+
     def read(self, store: Any, hits: Hits) -> Reading:
         """The cosines of these hits, as far as their scores tell them."""
         kind, is_plain = self.score_kind(store, hits.mode), hits.mode == "default"

@@ -44,6 +44,10 @@ class LanceDBAdapter(StoreAdapter):
         query_type: str = options.get("query_type", store.query_type)
         return mode if query_type == "vector" else query_type
 
+    def waits(self, store: Any) -> bool:  # noqa: ARG002
+        """Always: an index may be made at any time, and the table has to be asked."""
+        return True
+
     def score_kind(self, store: Any, mode: str) -> ScoreKind:
         """By the metric of the table's index, for a vector search."""
         if mode != "default":

@@ -7,17 +7,14 @@ by a ranker or by MMR: there the stored vectors decide.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from llama_index_recall_signal.stores.base import Hits, StoreAdapter
 from recall_signal import ScoreKind
+from recall_signal.asked import AskedOnce
 
 __all__ = ["MilvusAdapter"]
-
-log = logging.getLogger(__name__)
 
 _KINDS = {
     "COSINE": ScoreKind.COSINE,
@@ -30,22 +27,15 @@ class MilvusAdapter(StoreAdapter):
     """Reads ``MilvusVectorStore``, through its synchronous client."""
 
     def __init__(self) -> None:
-        self._kinds: WeakKeyDictionary[Any, dict[tuple[str, str], ScoreKind]] = WeakKeyDictionary()
+        self._kinds = AskedOnce(_read_kind)
+
+    def waits(self, store: Any) -> bool:
+        """Until the server has told."""
+        return self._kinds.waits(store)
 
     def score_kind(self, store: Any, mode: str) -> ScoreKind:
         """By the metric of the index, not of the store: that of a found collection may differ."""
-        if mode != "default":
-            return ScoreKind.UNKNOWN
-        kinds = self._kinds.setdefault(store.client, {})
-        field = (store.collection_name, store.embedding_field)
-        kind = kinds.get(field)
-        if kind is None:
-            try:
-                kind = kinds[field] = _read_kind(store)
-            except Exception as error:
-                log.warning("reading an index's metric failed: %s", type(error).__name__)
-                return ScoreKind.UNKNOWN
-        return kind
+        return ScoreKind.UNKNOWN if mode != "default" else self._kinds.kind(store)
 
     def vectors(self, store: Any, hits: Hits) -> Sequence[Any | None] | None:
         """The stored dense vectors, by the nodes' ids, which are the primary keys."""

@@ -25,6 +25,10 @@ class OpenSearchAdapter(StoreAdapter):
     def __init__(self) -> None:
         self._kinds = AskedOnce(_kind_by_mapping)
 
+    def waits(self, store: Any) -> bool:
+        """Until the server has told."""
+        return self._kinds.waits(store)
+
     def score_kind(self, store: Any, mode: str) -> ScoreKind:
         """By the query mode, and in the default one by the index's mapping."""
         return self._kinds.kind(store) if mode == "default" else _MODES.get(mode, ScoreKind.UNKNOWN)

@@ -29,6 +29,10 @@ class PineconeAdapter(StoreAdapter):
     def __init__(self) -> None:
         self._kinds = AskedOnce(_kind_by_metric)
 
+    def waits(self, store: Any) -> bool:
+        """Until the server has told."""
+        return self._kinds.waits(store)
+
     def score_kind(self, store: Any, mode: str) -> ScoreKind:
         """By the index's metric, in the default mode; the others mix word weights in."""
         return self._kinds.kind(store) if mode == "default" else ScoreKind.UNKNOWN

@@ -7,17 +7,14 @@ weights: there the stored vectors decide.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from llama_index_recall_signal.stores.base import Hits, StoreAdapter
 from recall_signal import ScoreKind
+from recall_signal.asked import AskedOnce
 
 __all__ = ["QdrantAdapter"]
-
-log = logging.getLogger(__name__)
 
 _KINDS = {
     "Cosine": ScoreKind.COSINE,
@@ -30,22 +27,19 @@ class QdrantAdapter(StoreAdapter):
     """Reads ``QdrantVectorStore``, through its synchronous client."""
 
     def __init__(self) -> None:
-        self._kinds: WeakKeyDictionary[Any, dict[tuple[str, str], ScoreKind]] = WeakKeyDictionary()
+        self._kinds = AskedOnce(_read_kind)
+
+    def waits(self, store: Any) -> bool:
+        """Until the server has told."""
+        return self._kinds.waits(store)
 
     def score_kind(self, store: Any, mode: str) -> ScoreKind:
-        """By the distance of the collection, which it has for life and is asked for once."""
-        if mode != "default" or store.client is None:
-            return ScoreKind.UNKNOWN
-        kinds = self._kinds.setdefault(store.client, {})
-        collection = (store.collection_name, store.dense_vector_name)
-        kind = kinds.get(collection)
-        if kind is None:
-            try:
-                kind = kinds[collection] = _read_kind(store)
-            except Exception as error:
-                log.warning("reading a collection's distance failed: %s", type(error).__name__)
-                return ScoreKind.UNKNOWN
-        return kind
+        """By the distance of the collection, which it has for life."""
+        return (
+            ScoreKind.UNKNOWN
+            if mode != "default" or store.client is None
+            else self._kinds.kind(store)
+        )
 
     def vectors(self, store: Any, hits: Hits) -> Sequence[Any | None] | None:
         """The stored dense vectors, by the nodes' ids, which are the points'."""

@@ -1,0 +1,82 @@
+"""A wrapper calibrates through its own search, bare of everything that judges or selects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from calibration_toys import Toy
+
+from recall_signal import Calibration, Pool
+from recall_signal.calibration.through import SelfCalibrating, WrapperParts
+from recall_signal.flow import FlowSettings
+from recall_signal.reranking import RerankerOptions, Reranking
+
+
+@dataclass
+class Response:
+    pool: Pool
+
+
+@dataclass
+class Wrapper(SelfCalibrating):
+    """As much of a wrapper as it takes."""
+
+    toy: Toy = field(default_factory=Toy)
+    scale: Any = None
+    changed: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        options = None if self.scale is None else RerankerOptions(len, scale=self.scale)
+        reranking = None if options is None else Reranking(options)
+        settings = FlowSettings(id_of=str, text_of=str, read_text_of=str, reranking=reranking)
+        self._parts = WrapperParts(settings=settings, encoder="toy")
+
+    def recall(self, query: Any) -> Response:
+        assert self._parts.settings.keep_texts
+        return Response(self.toy(query))
+
+    async def arecall(self, query: Any) -> Response:
+        return self.recall(query)
+
+    def _with(self, **changed: Any) -> Wrapper:
+        self.changed.append(changed)
+        return replace(self)
+
+
+BARE = {"calibration": None, "baseline": None, "selector": None, "annotate": "none"}
+
+
+def undated(calibration: Calibration) -> Calibration:
+    return replace(calibration, created="")
+
+
+async def test_both_ways_learn_the_same_without_an_argument() -> None:
+    wrapper = Wrapper()
+    fitted = wrapper.calibrate()
+    assert undated(await wrapper.acalibrate()) == undated(fitted)
+    assert (fitted.mode, fitted.encoder, fitted.decides) == ("null", "toy", True)
+    assert wrapper.changed == [BARE, BARE]
+    assert not wrapper._parts.settings.keep_texts
+
+
+def test_what_is_given_is_used() -> None:
+    fitted = Wrapper().calibrate(encoder="another", seed=3, prior=0.8)
+    assert (fitted.encoder, fitted.prior) == ("another", 0.8)
+
+
+@pytest.mark.parametrize("scale", [None, "logit"])
+def test_the_rerankers_scale_is_known_to_the_fit(
+    scale: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[dict[str, Any]] = []
+    monkeypatch.setattr(Calibration, "fit", lambda search, **rest: given.append(rest))
+    Wrapper(scale=scale).calibrate()
+    assert given == [{"encoder": "toy", **({} if scale is None else {"rerank_scale": scale})}]
+
+
+def test_with_calibration_is_another_wrapper() -> None:
+    wrapper, fitted = Wrapper(), Wrapper().calibrate()
+    assert wrapper.with_calibration(fitted) is not wrapper
+    assert wrapper.changed == [{"calibration": fitted}]
