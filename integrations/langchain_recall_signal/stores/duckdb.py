@@ -12,6 +12,7 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_recall_signal.stores.base import StoreAdapter
+from langchain_recall_signal.stores.texts import vectors_by_text
 from recall_signal import ScoreKind
 
 __all__ = ["DuckDBAdapter"]
@@ -36,5 +37,5 @@ class DuckDBAdapter(StoreAdapter):
         columns = f"{store._text_key}, {store._vector_key}"
         marks = ", ".join("?" * len(texts))
         query = f"SELECT {columns} FROM {store._table_name} WHERE {store._text_key} IN ({marks})"  # noqa: S608  (names of the store's own columns)
-        known = dict(store._connection.cursor().execute(query, texts).fetchall())
-        return [known.get(document.page_content) for document in documents]
+        rows = store._connection.cursor().execute(query, texts).fetchall()
+        return vectors_by_text(rows, documents)

@@ -14,6 +14,7 @@ from langchain_core.documents import Document
 
 from langchain_recall_signal.stores.base import Hits, StoreAdapter
 from langchain_recall_signal.stores.products import read_product_distances
+from langchain_recall_signal.stores.texts import vectors_by_text
 from recall_signal import ScoreKind
 from recall_signal.stores import Reading
 
@@ -53,8 +54,8 @@ class LanceDBAdapter(StoreAdapter):
         texts = {document.page_content for document in documents}
         quoted = ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
         rows = table.search().where(f"`{text_key}` IN ({quoted})").select([text_key, vector_key])
-        known = {row[text_key]: row[vector_key] for row in rows.limit(None).to_list()}
-        return [known.get(document.page_content) for document in documents]
+        found = rows.limit(None).to_list()
+        return vectors_by_text([(row[text_key], row[vector_key]) for row in found], documents)
 
     def _table(self, store: Any) -> tuple[Any, str, str]:
         """The table, None before anything was stored, and its columns of vectors and texts."""

@@ -14,6 +14,7 @@ import numpy as np
 from langchain_core.documents import Document
 
 from langchain_recall_signal.stores.base import StoreAdapter
+from langchain_recall_signal.stores.texts import vectors_by_text
 from recall_signal import ScoreKind
 
 __all__ = ["SQLiteVecAdapter"]
@@ -37,5 +38,5 @@ class SQLiteVecAdapter(StoreAdapter):
         marks = ", ".join("?" * len(texts))
         query = f"SELECT text, text_embedding FROM {store._table} WHERE text IN ({marks})"  # noqa: S608  (the store's own table)
         rows = store._connection.execute(query, texts).fetchall()
-        known = {row[0]: np.frombuffer(row[1], np.float32) for row in rows}
-        return [known.get(document.page_content) for document in documents]
+        found = [(text, np.frombuffer(vector, np.float32)) for text, vector in rows]
+        return vectors_by_text(found, documents)
