@@ -10,8 +10,9 @@ from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import patch_config, run_in_executor
 
-from langchain_recall_signal.call import Reader, Retrieve
+from langchain_recall_signal.call import Retrieve
 from langchain_recall_signal.encoders import aembed, embed
+from langchain_recall_signal.reader import Reader
 from langchain_recall_signal.reranker import Reranker, arerank, rerank
 from langchain_recall_signal.selector import aask, ask
 from langchain_recall_signal.tap import listening

@@ -19,15 +19,16 @@ from langchain_core.runnables.config import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, PrivateAttr, field_validator
 
-from langchain_recall_signal.call import Call, Reader
+from langchain_recall_signal.call import Call
 from langchain_recall_signal.documents import annotated, id_of, respond, text_of
 from langchain_recall_signal.drivers import Driver, Parts
 from langchain_recall_signal.encoders import encoder_name
 from langchain_recall_signal.events import asend, send
+from langchain_recall_signal.inner import innermost, page_size, retriever_of
+from langchain_recall_signal.reader import Reader
 from langchain_recall_signal.reranker import as_reranker
 from langchain_recall_signal.response import RecallResponse
 from langchain_recall_signal.selector import RunnableSelector
-from langchain_recall_signal.tap import innermost, page_size, retriever_of
 from recall_signal import CalibrationError, ConfigurationError
 from recall_signal.calibration.through import SelfCalibrating
 from recall_signal.driver import drive, drive_async

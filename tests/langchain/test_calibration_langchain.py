@@ -93,7 +93,7 @@ def test_calibrating_leaves_baseline_and_selector_alone() -> None:
 
 
 def test_a_retriever_without_cosines_cannot_be_calibrated() -> None:
-    with pytest.raises(CalibrationError, match="probes"):
+    with pytest.raises(CalibrationError, match="no cosines"):
         RecallRetriever(retriever=RunnableLambda(lambda _: documents(3))).calibrate()
 
 

@@ -21,7 +21,8 @@ from langchain_fakes import (
 )
 
 from langchain_recall_signal import RecallRetriever
-from langchain_recall_signal.tap import is_tappable, tapped
+from langchain_recall_signal.inner import is_tappable
+from langchain_recall_signal.tap import tapped
 
 BOTH = pytest.mark.parametrize("way", ["recall", "arecall"])
 
