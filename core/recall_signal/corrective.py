@@ -36,6 +36,13 @@ them, also stays below the limit of 25 steps that it once had."""
 TEXT_KEYS = ("page_content", "content", "snippet", "text")
 """Where search services put the text of a hit, the best one first."""
 
+MOST_HITS = 20
+"""Hits of a web search that are kept. Search services give 5 to 20 a page."""
+
+MOST_CHARACTERS = 20_000
+"""Of one hit's text, and of each text in its metadata: some ten printed pages. All of it goes into
+a state, and into a prompt."""
+
 ANSWER_PROMPT = """Answer the question from the sources below, and from nothing else. If they do \
 not hold the answer, say that it is not in your sources.
 
@@ -140,7 +147,9 @@ def rewrite_prompt(question: str) -> str:
 
 
 def web_items(found: Any, own: Callable[[Any], ToolItem | None]) -> list[ToolItem]:
-    """The hits of a web search, in order, without empty ones.
+    """The hits of a web search, in order, without those that have no text.
+
+    At most :data:`MOST_HITS` are kept, and :data:`MOST_CHARACTERS` of each.
 
     Args:
         found: A text, a document of the framework, a mapping with a text under one of
@@ -148,23 +157,46 @@ def web_items(found: Any, own: Callable[[Any], ToolItem | None]) -> list[ToolIte
         own: A document of the framework as an item, None for anything else.
 
     Raises:
-        InvalidResultError: It is something else.
+        InvalidResultError: It is something else throughout.
     """
     hits = found.get("results", found) if isinstance(found, Mapping) else found
     single = isinstance(hits, str | Mapping) or own(hits) or not isinstance(hits, Iterable)
-    items = [own(hit) or _item(hit) for hit in ([hits] if single else hits)]
-    return [item for item in items if item[1].strip()]
-
-
-def _item(hit: Any) -> ToolItem:
-    if isinstance(hit, str):
-        return None, hit, {}
-    key = next((key for key in TEXT_KEYS if isinstance(hit, Mapping) and key in hit), None)
-    if key is None or not isinstance(hit[key], str):
+    items: list[ToolItem] = []
+    strange = None
+    for hit in [hits] if single else hits:
+        item = own(hit) or _item(hit)
+        if item is None:
+            strange = type(hit).__name__
+        elif item[1].strip():
+            items.append(_shortened(item))
+        if len(items) == MOST_HITS:
+            break
+    if strange is not None and not items:
         raise InvalidResultError(
             "a web search must return texts, documents, or mappings with a text under one of "
-            f"{', '.join(TEXT_KEYS)}; got {type(hit).__name__}"
+            f"{', '.join(TEXT_KEYS)}; got {strange}"
         )
+    return items
+
+
+def _item(hit: Any) -> ToolItem | None:
+    """A hit that is no document of the framework, None where it has no text of any kind."""
+    if isinstance(hit, str):
+        return None, hit, {}
+    given = [hit.get(key) for key in TEXT_KEYS] if isinstance(hit, Mapping) else []
+    texts = [text for text in given if isinstance(text, str)]
+    if not texts:
+        return None
     rest = {name: value for name, value in hit.items() if name not in (*TEXT_KEYS, "metadata")}
     inner = hit.get("metadata")
-    return None, hit[key], {**rest, **(inner if isinstance(inner, Mapping) else {})}
+    metadata = {**rest, **(inner if isinstance(inner, Mapping) else {})}
+    return None, next(filter(str.strip, texts), ""), metadata
+
+
+def _shortened(item: ToolItem) -> ToolItem:
+    id_, text, metadata = item
+    kept = {
+        name: value[:MOST_CHARACTERS] if isinstance(value, str) else value
+        for name, value in metadata.items()
+    }
+    return id_, text[:MOST_CHARACTERS], kept

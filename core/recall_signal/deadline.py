@@ -5,6 +5,9 @@ left to itself when the time is up: a thread pool would be waited for when the p
 
 What was left to itself ends unheard: its value comes too late, and its error may quote what it
 was asked, which must not reach a log by way of asyncio's "exception was never retrieved".
+
+A model that hangs every time would leave a thread behind with every call. Where too many hang,
+the next call is not made: its time counts as up.
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import copy_context
+from math import inf
 from queue import Empty, SimpleQueue
 from threading import TIMEOUT_MAX, Thread
+from threading import enumerate as threads
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -24,6 +29,10 @@ Value = TypeVar("Value")
 
 _GRACE = 0.05
 """Seconds that a cancelled task gets to end by itself."""
+
+
+_MOST_HANGING = 16
+"""Calls past their time, of one kind, that may still run when another one begins."""
 
 
 class CallCancelled(Exception):
@@ -48,7 +57,7 @@ def call_within(timeout: float | None, call: Callable[[], Value]) -> Value:
     if timeout is None:
         return _run(call).unpack()
     done: SimpleQueue[_Outcome[Value]] = SimpleQueue()
-    _start(call, done.put)
+    _start(timeout, call, done.put)
     try:
         outcome = done.get(timeout=min(timeout, TIMEOUT_MAX))
     except Empty:
@@ -69,7 +78,7 @@ async def thread_within(timeout: float | None, call: Callable[[], Value]) -> Val
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, outcome)
 
-    _start(call, report)
+    _start(timeout, call, report)
     return (await asyncio.wait_for(future, timeout)).unpack()
 
 
@@ -109,10 +118,40 @@ def _run(call: Callable[[], Value]) -> _Outcome[Value]:
         return _Outcome(None, error)
 
 
-def _start(call: Callable[[], Value], report: Callable[[_Outcome[Value]], object]) -> None:
+class _Call(Thread):
+    """A call in a thread of its own.
+
+    Attributes:
+        kind: The line of code that calls, which tells rerankers and selectors of each framework
+            apart: one that hangs does not take the time of the others.
+        ends: When its time is up.
+    """
+
+    def __init__(
+        self, timeout: float | None, call: Callable[[], Any], run: Callable[[], None]
+    ) -> None:
+        super().__init__(target=run, name="recall-signal-call", daemon=True)
+        self.kind = _kind(call)
+        self.ends = inf if timeout is None else monotonic() + timeout
+
+
+def _kind(call: Callable[[], Any]) -> Any:
+    return getattr(call, "__code__", None)
+
+
+def _start(
+    timeout: float | None,
+    call: Callable[[], Value],
+    report: Callable[[_Outcome[Value]], object],
+) -> None:
     context = copy_context()
 
     def run() -> None:
         report(context.run(_run, call))
 
-    Thread(target=run, name="recall-signal-call", daemon=True).start()
+    now, kind = monotonic(), _kind(call)
+    started = [thread for thread in threads() if isinstance(thread, _Call)]
+    hanging = sum(thread.kind == kind and thread.ends < now for thread in started)
+    if timeout is not None and hanging >= _MOST_HANGING:
+        raise TimeoutError
+    _Call(timeout, call, run).start()

@@ -11,7 +11,7 @@ from recall_signal.errors import ConfigurationError
 from recall_signal.reports import report_dict
 from recall_signal.wording import FAILED_SELECTION
 
-__all__ = ["OnUnknown", "check_settings", "refusal", "room", "unread_report"]
+__all__ = ["NO_SIGNAL", "OnUnknown", "check_settings", "refusal", "room", "unread_report"]
 
 OnUnknown = Literal["hide", "offer"]
 

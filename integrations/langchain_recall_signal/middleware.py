@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest
 from langchain.agents.middleware.types import OmitFromInput
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langgraph.types import Command
 
 from langchain_recall_signal.signals import better, confidence_of, report_in
@@ -24,9 +24,10 @@ __all__ = ["RecallMiddleware", "RecallState"]
 
 def merge_recall(old: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any] | None:
     """The reducer of ``recall``: the best level of one step, and the newest step."""
-    if old is None or new is None or old.get("step") != new.get("step"):
+    one, other = report_in(old), report_in(new)
+    if one is None or other is None or one.get("step") != other.get("step"):
         return new
-    return better(old, new)
+    return better(one, other)
 
 
 def count_fallbacks(old: int | None, new: int | None) -> int:
@@ -141,7 +142,7 @@ class RecallMiddleware(AgentMiddleware[RecallState, Any]):
         """Calls of fallback tools that are allowed now."""
         report = state.get("recall")
         return room(
-            None if report is None else confidence_of(report),
+            None if report is None else confidence_of(report_in(report)),
             state.get("recall_fallbacks") or 0,
             on_unknown=self.on_unknown,
             max_fallbacks=self.max_fallbacks,
@@ -149,16 +150,18 @@ class RecallMiddleware(AgentMiddleware[RecallState, Any]):
 
     def _refusal(self, request: ToolCallRequest) -> ToolMessage | None:
         """The answer to a call of a fallback tool that is not offered, None to let it through."""
-        name, call_id = request.tool_call["name"], request.tool_call["id"]
+        call = request.tool_call
+        name = call["name"]
         if name not in self.fallback_tools:
             return None
-        calls = _last_ai(request.state).tool_calls
-        ids = [call["id"] for call in calls if call["name"] in self.fallback_tools]
-        before = ids.index(call_id) if call_id in ids else 0  # in the same step, ahead of this one
-        if before < self._room(request.state):
+        calls = [
+            one for one in _last_ai(request.state).tool_calls if one["name"] in self.fallback_tools
+        ]
+        before = _ahead(call, calls)
+        if before is not None and before < self._room(request.state):
             return None
         text = refusal(name, self.max_fallbacks)
-        return ToolMessage(text, name=name, tool_call_id=call_id, status="error")
+        return ToolMessage(text, name=name, tool_call_id=call["id"] or "", status="error")
 
     def _noted(self, request: ToolCallRequest, result: Any) -> Any:
         name = request.tool_call["name"]
@@ -185,6 +188,19 @@ def _last_ai(state: Any) -> AIMessage:
     """The message whose tool calls are being carried out."""
     found = (m for m in reversed(state["messages"]) if isinstance(m, AIMessage))
     return next(found, AIMessage(""))
+
+
+def _ahead(call: ToolCall, calls: Sequence[ToolCall]) -> int | None:
+    """Calls of one step ahead of this one; None where an earlier one has the same id.
+
+    An id that is not among them is one that another middleware made up. Of several calls with
+    the same id, the first is known only as long as it is the same object.
+    """
+    same = [at for at, other in enumerate(calls) if other["id"] == call["id"]]
+    if not same:
+        return 0
+    at = next((at for at in same if calls[at] is call), same[-1])
+    return None if at > same[0] else len({other["id"] for other in calls[:at]})
 
 
 def _messages_in(result: Any) -> list[Any]:

@@ -13,13 +13,23 @@ from llama_index.core.workflow import Context
 
 from recall_signal import ConfigurationError, RecallConfidence
 from recall_signal.artifact import json_safe
-from recall_signal.confidence import LEVELS
-from recall_signal.fallbacks import OnUnknown, check_settings, refusal, room, unread_report
+from recall_signal.confidence import LEVELS, unknown
+from recall_signal.fallbacks import (
+    NO_SIGNAL,
+    OnUnknown,
+    check_settings,
+    refusal,
+    room,
+    unread_report,
+)
 
 __all__ = ["RecallAgent"]
 
 SIGNAL = "recall"
 USED = "recall_fallbacks"
+STEP = "recall_step"
+"""The step of the run in which the agent was last asked; None where its turn is over."""
+
 NOT_OFFERED = "not_offered"
 
 
@@ -28,9 +38,14 @@ class RecallAgent(FunctionAgent):
 
     The model sees a fallback tool only after a search of this turn that ended with ``none`` or
     ``low``, and not any more after a better one. A call of a tool that is not offered is answered
-    with an error, so the model goes on; in events it is a call of ``not_offered``. Every user
-    turn starts anew. The context's store has the last search's reports under ``recall``, and the
-    number of fallback calls of this turn under ``recall_fallbacks``.
+    with an error, so the model goes on; in events it is a call of ``not_offered``. The context's
+    store has the last search's reports under ``recall``, and the number of fallback calls of this
+    turn under ``recall_fallbacks``.
+
+    Every user turn starts anew. An agent to which a workflow of several hands over is not told
+    that a turn began. It sees that where it gave the last answer itself, where the message is
+    another one, or where the run has not come as far as it was; a message that is repeated after
+    another agent's answer, and handed over later than before, is taken for the turn before.
 
     Where several retriever tools are called in one step, the best measured level speaks for the
     step.
@@ -90,11 +105,11 @@ class RecallAgent(FunctionAgent):
         """Show the model the tools that are offered now, and let it call these only."""
         entry = await ctx.store.get(SIGNAL, default=None)
         used = await ctx.store.get(USED, default=0)
-        begins = not await ctx.store.get("num_iterations", default=0)
-        if begins or (entry is not None and entry["turn"] != await _turn(ctx)):
+        now = await ctx.store.get("num_iterations", default=0)
+        if await self._is_another_turn(ctx, entry, now):
             entry, used = None, 0
         left = room(
-            None if entry is None else RecallConfidence(**entry["confidence"]),
+            None if entry is None else _confidence(entry),
             used,
             on_unknown=self.on_unknown,
             max_fallbacks=self.max_fallbacks,
@@ -105,6 +120,7 @@ class RecallAgent(FunctionAgent):
         output.tool_calls, called = self._allowed(output.tool_calls, left)
         await ctx.store.set(SIGNAL, entry)
         await ctx.store.set(USED, used + called)
+        await ctx.store.set(STEP, now)
         return output
 
     async def handle_tool_call_results(
@@ -120,6 +136,17 @@ class RecallAgent(FunctionAgent):
             best = min(found, key=lambda report: LEVELS.index(report["confidence"]["level"]))
             await ctx.store.set(SIGNAL, {**json_safe(best), "turn": await _turn(ctx)})
         await super().handle_tool_call_results(ctx, results, memory)
+
+    async def finalize(self, ctx: Context, output: AgentOutput, memory: BaseMemory) -> AgentOutput:
+        """The turn is over."""
+        await ctx.store.set(STEP, None)
+        return await super().finalize(ctx, output, memory)
+
+    async def _is_another_turn(self, ctx: Any, entry: Any, now: int) -> bool:
+        """Whether the signal is not of this turn: a run counts its steps from 0 upwards."""
+        last = await ctx.store.get(STEP, default=None)
+        said = entry.get("turn") if isinstance(entry, Mapping) else await _turn(ctx)
+        return last is None or now <= last or said != await _turn(ctx)
 
     def _allowed(
         self, calls: Sequence[ToolSelection], left: int
@@ -166,9 +193,17 @@ class _NotOffered(AsyncBaseTool):
 
 
 async def _turn(ctx: Any) -> str | None:
-    """What the user said in this turn: a later agent of a workflow sees by it that one began."""
+    """What the user said in this turn."""
     said: str | None = await ctx.store.get("user_msg_str", default=None)
     return said
+
+
+def _confidence(entry: Any) -> RecallConfidence:
+    """The signal in the store, which is anybody's: ``unknown`` where it cannot be read."""
+    try:
+        return RecallConfidence(**entry["confidence"])
+    except Exception:  # whatever stands there
+        return unknown(NO_SIGNAL, 0)
 
 
 def _report(output: ToolOutput) -> dict[str, Any]:

@@ -54,6 +54,11 @@ class RecallRouterQueryEngine(BaseQueryEngine):
         *,
         on_unknown: OnUnknown = "answer",
     ) -> None:
+        if not isinstance(query_engine, BaseQueryEngine):
+            raise _wrong(
+                f"query_engine must be a query engine, got {type(query_engine).__name__}; put a "
+                "retriever into one first: RecallQueryEngine(retriever=retriever)"
+            )
         if not isinstance(fallback, BaseQueryEngine):
             raise _wrong(f"fallback must be a query engine, got {type(fallback).__name__}")
         if on_unknown not in get_args(OnUnknown):

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from llama_index_recall_signal.response import RecallResponse
 from llama_index_recall_signal.retriever import RecallRetriever
 from recall_signal import ConfigurationError
-from recall_signal.artifact import ToolItem, tool_answer, tool_failure
+from recall_signal.artifact import ToolItem, check_tool_name, tool_answer, tool_failure
 
 __all__ = ["RecallTool", "create_recall_tool", "items_of"]
 
@@ -88,17 +88,19 @@ def create_recall_tool(retriever: RecallRetriever, name: str, description: str) 
 
     Args:
         retriever: What searches.
-        name: The tool's name, as the model sees it.
+        name: The tool's name, as the model sees it: letters, digits, ``_`` and ``-``, at most 64.
         description: What is stored there, for the model.
 
     Raises:
-        ConfigurationError: The retriever is not a :class:`RecallRetriever`.
+        ConfigurationError: The retriever is not a :class:`RecallRetriever`, or the name has other
+            characters.
     """
     if not isinstance(retriever, RecallRetriever):
         raise ConfigurationError(
             "create_recall_tool needs a RecallRetriever, got "
             f"{type(retriever).__name__}; wrap it first: RecallRetriever(retriever)"
         )
+    check_tool_name(name)
     metadata = ToolMetadata(description=description, name=name, fn_schema=RecallInput)
     return RecallTool(retriever, metadata)
 

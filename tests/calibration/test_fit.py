@@ -200,10 +200,29 @@ def test_other_answers_are_refused(answer: Any) -> None:
         fit(lambda query: answer)
 
 
-@pytest.mark.parametrize("answer", [[], [None], [math.nan], Pool([]), [35.2, 12.0], [-3.0]])
-def test_without_cosines_there_is_no_calibration(answer: Any) -> None:
-    with pytest.raises(CalibrationError, match=r"only 0 probes.*returns cosines in \[-1, 1\]"):
-        fit(lambda query: answer)
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ([], "the store is empty"),
+        (Pool([]), "the store is empty"),
+        ([None], "gives no cosines: .*`embeddings=`.*`embed_model=`.*`score_kind=`"),
+        ([math.nan], "gives no cosines"),
+        ([35.2, 12.0], r"only 0 probes.*returns cosines in \[-1, 1\]"),
+        ([-3.0], "only 0 probes"),
+    ],
+)
+def test_without_cosines_there_is_no_calibration(answer: Any, said: str) -> None:
+    asked: list[str] = []
+    with pytest.raises(CalibrationError, match=said):
+        fit(lambda query: asked.append(query) or answer)
+    assert asked == PROBES
+
+
+def test_remembered_searches_without_cosines_do_not_make_an_empty_store(tmp_path: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(CalibrationError, match=r"no cosines|only 0 probes") as caught:
+            fit(lambda query: [None], resume=tmp_path / "fit.jsonl")
+    assert "only 0 probes" in str(caught.value)
 
 
 def test_some_empty_pools_do_no_harm() -> None:
@@ -350,6 +369,65 @@ def test_anchors_that_do_not_separate() -> None:
     assert "pieces of stored texts score no higher" in warnings(calibration)
 
 
+def random_encoder(size: int, salt: int = 0) -> Callable[[str], np.ndarray]:
+    """Every text at random, but the same text always alike."""
+
+    def embed(text: str) -> np.ndarray:
+        seed = Random(f"{salt} {text}").randrange(2**32)
+        vector = np.random.default_rng(seed).standard_normal(size)
+        return vector / np.linalg.norm(vector)
+
+    return embed
+
+
+def searching(embed: Callable[[str], np.ndarray], texts: list[str]) -> Callable[[str], Pool]:
+    vectors = np.array([embed(text) for text in texts])
+
+    def search(query: str) -> Pool:
+        cosines = vectors @ embed(query)
+        best = np.argsort(-cosines)[:20]
+        return Pool(cosines[best].tolist(), texts=[texts[place] for place in best])
+
+    return search
+
+
+SHORT_NOTES = [f"Note {n} says that {text[:7]} is in room {n}." for n, (_, text) in
+               enumerate(DOCUMENTS)]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [64, 256, 768])
+@pytest.mark.parametrize("salt", range(3))
+def test_a_random_encoder_finds_whole_notes_and_is_still_no_encoder(size: int, salt: int) -> None:
+    search = searching(random_encoder(size, salt), SHORT_NOTES)
+    calibration = Calibration.fit(search, documents=SHORT_NOTES)
+    assert dict(calibration.anchors)["hits"] == (1.0, 1.0, 1.0)
+    assert calibration.status == "no_valid_threshold"
+    assert "whole texts, which any encoder finds, and without" in warnings(calibration)
+    half_the_scale = fit(
+        lambda query: [0.2 + 0.5 * (cosine or 0.0) for cosine in search(query).cosines],
+        documents=SHORT_NOTES,
+    )
+    assert half_the_scale.status == "no_valid_threshold"
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(40, "checked on the other documents alone"), (4, "could not be checked")]
+)
+def test_whole_notes_of_an_encoder_that_tells_their_topic(count: int, said: str) -> None:
+    toy = Toy(documents=DOCUMENTS[:count])
+
+    def search(query: str) -> Pool:
+        pool = toy(query)
+        own = [query in (text or "") for text in pool.texts or ()]
+        return replace(
+            pool, cosines=[1.0 if o else c for c, o in zip(pool.cosines, own, strict=True)]
+        )
+
+    calibration = fit(search, documents=DOCUMENTS[:count])
+    assert calibration.decides
+    assert said in warnings(calibration)
+
+
 def test_labels_whose_line_falls_are_left_out() -> None:
     """Most pairs are in the right order, but the few others lie far off."""
     tops = {f"no {n}": 0.99 if n < 3 else 0.40 for n in range(13)}
@@ -429,7 +507,7 @@ def test_too_few_labels_of_a_kind_still_carry_a_bound() -> None:
     labelled = [pair for n, pair in enumerate(LABELLED) if pair[1] or n < 8]
     calibration = fit(Toy(), labelled=labelled, max_false_none=0.1)
     assert (calibration.mode, calibration.status) == ("null", "ok")
-    assert "only 4 labelled queries of one kind" in warnings(calibration)
+    assert "25 are answerable and 4 are not, and 5 of each are needed" in warnings(calibration)
     assert len(calibration.answerable) == 25
 
 

@@ -207,7 +207,13 @@ def test_a_corpus_twice_as_large_is_told_of(size: int, stale: bool) -> None:
     told = calibration(corpus_size=100).staleness(size)
     assert (told is not None) == stale
     assert told is None or f"{size} documents and had 100" in told
-    assert calibration().staleness(size) is None
+
+
+def test_of_a_corpus_of_unknown_size_nothing_can_be_told() -> None:
+    told = calibration().staleness(100)
+    assert told is not None
+    assert "cannot be told: the fit was given no `documents`" in told
+    assert calibration(corpus_size=0).staleness(100) is None
 
 
 def test_a_calibration_is_a_frozen_value() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
 from calibration_toys import PROBES, calibration, values
@@ -23,8 +24,8 @@ def test_the_needed_number_is_the_smallest_that_a_bound_can_be_had_from(
     assert needed == 1 or p_value(0.0, [0.5] * (needed - 1)) > bound
 
 
-@pytest.mark.parametrize("bound", [0.0, 1.0, -0.1, float("nan")])
-def test_a_bound_is_a_share(bound: float) -> None:
+@pytest.mark.parametrize("bound", [0.0, 1.0, -0.1, float("nan"), 5e-324, 1e-6, "0.1", 1])
+def test_a_bound_is_a_share(bound: Any) -> None:
     with pytest.raises(ConfigurationError, match="between 0 and 1"):
         needed_answerable(bound)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from calibration_toys import Toy
 
-from recall_signal import Calibration, Pool
+from recall_signal import Calibration, ConfigurationError, Pool
 from recall_signal.calibration.through import SelfCalibrating, WrapperParts
 from recall_signal.flow import FlowSettings
 from recall_signal.reranking import RerankerOptions, Reranking
@@ -80,3 +81,16 @@ def test_with_calibration_is_another_wrapper() -> None:
     wrapper, fitted = Wrapper(), Wrapper().calibrate()
     assert wrapper.with_calibration(fitted) is not wrapper
     assert wrapper.changed == [{"calibration": fitted}]
+
+
+def test_a_path_is_no_calibration() -> None:
+    wrapper = Wrapper()
+    with pytest.raises(ConfigurationError, match=r"got str; .*Calibration\.load\(path\)"):
+        wrapper.with_calibration("notes.json")  # type: ignore[type-var]
+    assert wrapper.with_calibration(None) is not wrapper
+    assert wrapper.changed == [{"calibration": None}]
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"nope\.json"):
+        Calibration.load(tmp_path / "nope.json")

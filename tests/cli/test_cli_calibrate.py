@@ -204,6 +204,7 @@ def test_without_matplotlib(
     result = invoke("calibrate", "--jsonl", texts, *given)
     assert result.exit_code == 2
     assert "--figure needs packages" in result.stderr
+    assert "recall-signal[eval]" in result.stderr
     assert embedded == []
 
 

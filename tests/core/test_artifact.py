@@ -15,7 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recall_signal.artifact import DEEPEST, json_safe, tool_answer, tool_artifact, tool_failure
+from recall_signal import ConfigurationError
+from recall_signal.artifact import (
+    CUT,
+    DEEPEST,
+    MOST_VALUES,
+    check_tool_name,
+    json_safe,
+    tool_answer,
+    tool_artifact,
+    tool_failure,
+)
 from recall_signal.confidence import RecallConfidence
 from recall_signal.reports import Reports, SelectionReport
 
@@ -103,6 +113,36 @@ def test_what_is_too_deep_or_cyclic_becomes_none() -> None:
     assert json.dumps(made).count("null") == 1
 
 
+@pytest.mark.parametrize("width", [2, 3, 8])
+def test_what_holds_itself_several_times_ends(width: int) -> None:
+    """Its depth alone would allow ``width ** DEEPEST`` values."""
+    in_list: list[Any] = []
+    in_list += [in_list] * width
+    in_dict: dict[str, Any] = {}
+    in_dict.update({str(n): in_dict for n in range(width)})
+    for value in (in_list, in_dict):
+        said = json.dumps(json_safe(value))
+        assert said.count(CUT) in (1, 2)  # a key and its value
+        assert len(said) < 40 * MOST_VALUES
+
+
+def test_a_key_counts_as_well() -> None:
+    key: Any = ()
+    for _ in range(DEEPEST):
+        key = (key, key)
+    assert len(json.dumps(json_safe({key: 1}))) < 40 * MOST_VALUES
+
+
+def test_long_values_are_cut_and_say_so() -> None:
+    numbers = list(range(MOST_VALUES - 1))
+    assert json_safe(numbers) == numbers
+    assert json_safe([*numbers, -1, -2]) == [*numbers, CUT]
+    assert json_safe(np.zeros(2 * MOST_VALUES))[-2:] == [0.0, CUT]
+    by_name = json_safe({str(n): n for n in range(2 * MOST_VALUES)})
+    assert len(by_name) <= MOST_VALUES
+    assert CUT in by_name.values() or CUT in by_name
+
+
 @given(
     st.recursive(
         st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary()),
@@ -145,3 +185,14 @@ def test_an_artifact_shares_nothing_with_what_it_is_made_of() -> None:
     artifact = tool_artifact([(None, "t", metadata)], {"confidence": {}})
     artifact["documents"][0]["metadata"]["tags"].append("b")
     assert metadata == {"tags": ["a"]}
+
+
+@pytest.mark.parametrize("name", ["notes", "team_notes-2", "a" * 64])
+def test_names_that_a_model_can_be_told(name: str) -> None:
+    check_tool_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "team notes", "a" * 65, "notizen_ü", "notes\n", "a.b", None])
+def test_other_names_are_refused(name: Any) -> None:
+    with pytest.raises(ConfigurationError, match="1 to 64 of the characters"):
+        check_tool_name(name)

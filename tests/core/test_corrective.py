@@ -9,6 +9,8 @@ from recall_signal import ConfigurationError, InvalidResultError, RecallConfiden
 from recall_signal.artifact import ToolItem
 from recall_signal.confidence import LEVELS, Level, unknown
 from recall_signal.corrective import (
+    MOST_CHARACTERS,
+    MOST_HITS,
     MOST_REWRITES,
     NEAR_MISS,
     UNMEASURED,
@@ -55,6 +57,10 @@ def texts(found: Any) -> list[str]:
         ({"results": "a"}, ["a"]),
         ([{"page_content": "a", "text": "other"}], ["a"]),
         ([], []),
+        ([{"url": "u"}, {"content": "a"}, None, {"content": None}, 5], ["a"]),
+        ([{"content": " "}, {"url": "u"}, "b"], ["b"]),
+        ([{"content": None, "snippet": "a"}, {"content": "", "text": "b"}], ["a", "b"]),
+        ([{"content": ""}], []),
     ],
 )
 def test_forms_of_web_results(found: Any, expected: list[str]) -> None:
@@ -71,10 +77,26 @@ def test_the_rest_of_a_mapping_becomes_metadata() -> None:
     assert web_items([{"content": "a", "metadata": 5}], own) == [(None, "a", {})]
 
 
-@pytest.mark.parametrize("found", [None, 5, [None], {"url": "u"}, [{"content": 5}], {"results": 5}])
+@pytest.mark.parametrize(
+    "found",
+    [None, 5, [None], [None, ""], {"url": "u"}, [{"content": 5}], {"results": 5}],
+)
 def test_any_other_web_result_is_refused_without_its_content(found: Any) -> None:
     with pytest.raises(InvalidResultError, match="a web search must return"):
         web_items(found, own)
+
+
+def test_what_goes_into_a_state_is_bounded() -> None:
+    def endless() -> Any:
+        while True:
+            yield {"content": "a" * 10**6, "raw_content": "b" * 10**6, "score": 0.5}
+
+    items = web_items(endless(), own)
+    assert len(items) == MOST_HITS
+    for _, text, metadata in items:
+        assert text == "a" * MOST_CHARACTERS
+        assert metadata == {"raw_content": "b" * MOST_CHARACTERS, "score": 0.5}
+    assert [len(text) for text in texts([Page("a" * 10**6)])] == [MOST_CHARACTERS]
 
 
 @pytest.mark.parametrize("rewrites", [0, 1, 2])

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from recall_signal.deadline import CallCancelled, await_within, call_within, thread_within
+from recall_signal.deadline import (
+    _MOST_HANGING,
+    CallCancelled,
+    await_within,
+    call_within,
+    thread_within,
+)
 
 WHERE: ContextVar[str] = ContextVar("where", default="nowhere")
 
@@ -121,3 +127,35 @@ async def test_what_is_late_is_not_heard_of(caplog: pytest.LogCaptureFixture) ->
     await asyncio.sleep(0.01)
     assert heard == []
     assert caplog.records == []
+
+
+async def test_calls_that_hang_do_not_pile_up() -> None:
+    """Where many of one kind are still running past their time, no more are begun."""
+    over, begun = threading.Event(), list[int]()
+
+    def hang() -> None:
+        begun.append(1)
+        over.wait(30)
+
+    for _ in range(40):
+        with pytest.raises(TimeoutError):
+            call_within(0.001, hang)
+        with pytest.raises(TimeoutError):
+            await thread_within(0.001, hang)
+    assert len(begun) == _MOST_HANGING
+    assert call_within(5, lambda: 7) == 7
+    assert await thread_within(5, lambda: 7) == 7
+    over.set()
+    for thread in threading.enumerate():
+        if thread.name == "recall-signal-call":
+            thread.join(5)
+    call_within(5, hang)
+    assert len(begun) == _MOST_HANGING + 1
+
+
+async def test_calls_in_time_are_not_counted() -> None:
+    over = threading.Event()
+    calls = [asyncio.create_task(thread_within(30, lambda: over.wait(30))) for _ in range(40)]
+    await asyncio.sleep(0.05)
+    over.set()
+    assert await asyncio.gather(*calls) == [True] * 40

@@ -92,6 +92,25 @@ def test_errors_are_one_line(files: list[str], tmp_path: Path) -> None:
     assert "absent.jsonl cannot be read" in result.output
 
 
+@pytest.mark.parametrize("option", ["--html", "--json"])
+def test_reports_that_cannot_be_written_cost_no_work(
+    files: list[str], tmp_path: Path, option: str
+) -> None:
+    for path in (tmp_path, tmp_path / "absent" / "r"):
+        result = invoke(*files, "--encoder", "nowhere:Class", option, str(path))
+        assert result.exit_code == 2
+        assert f"Error: {option} {path}" in result.output.replace("\n", "")
+
+
+def test_figures_need_their_extra_at_once(
+    files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recall_signal.cli.evaluate.find_spec", lambda name: None)
+    result = invoke(*files, "--encoder", "nowhere:Class", "--html", str(tmp_path / "r.html"))
+    assert result.exit_code == 2
+    assert "recall-signal[eval]" in result.output
+
+
 def test_demo_encoder() -> None:
     assert isinstance(load_encoder("demo"), DemoEncoder)
 

@@ -44,6 +44,9 @@ def test_table_fits_eighty_columns(evaluation: Evaluation) -> None:
     assert re.search(r"top cosine +\d\.\d{3} \d\.\d\d-\d\.\d\d +\d\.\d{3} +\d\.\d{3} +- ", text)
     assert "null general questions and pieces of stored texts, no labels;" in " ".join(text.split())
     assert "us uncalibrated and" in " ".join(text.split())
+    assert "ms beside its searches" in " ".join(text.split())
+    assert "goes to dev or test by a hash of its id" in " ".join(text.split())
+    assert "figures say little" not in text
 
 
 def test_prints_to_standard_output(
@@ -59,6 +62,10 @@ def test_notes_and_no_latency() -> None:
     text = printed(replace(found, latency=None))
     assert "stream: only 8 queries were seen" in text
     assert "us uncalibrated" not in text
+    assert "only 8 queries were fitted on: with fewer than 20" in " ".join(text.split())
+    small = evaluate(world.corpus, world.queries[:40], world.encoder)
+    said = " ".join(printed(small).split())
+    assert "only 10 present and 5 near miss and 5 off topic queries are reported" in said
 
 
 @pytest.fixture(scope="module")

@@ -18,11 +18,13 @@ from agent_fakes import (
 )
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, create_retriever_tool, tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command, interrupt
 
 from langchain_recall_signal import RecallMiddleware, create_recall_tool
+from langchain_recall_signal.middleware import _ahead
 from recall_signal import ConfigurationError
 
 pytest.importorskip("langchain")
@@ -402,3 +404,104 @@ def test_a_tool_without_an_id_in_the_state_is_let_through() -> None:
     middleware = RecallMiddleware(retriever_tools=["memory"], fallback_tools=["web"])
     agent = create_agent(model, [recall_tool(), web], middleware=[Renamed(), middleware])
     assert agent.invoke(ask("?"))["recall_fallbacks"] == 1
+
+
+def with_ids(*ids: Any) -> AIMessage:
+    """One step that searches the web as often, with these ids."""
+    return AIMessage(
+        "", tool_calls=[{"name": "web", "args": {"query": "q"}, "id": one} for one in ids]
+    )
+
+
+def counting_web() -> tuple[BaseTool, list[str]]:
+    asked: list[str] = []
+
+    @tool("web")
+    def counted(query: str) -> str:
+        """Search the web."""
+        asked.append(query)
+        return query
+
+    return counted, asked
+
+
+@pytest.mark.parametrize("checkpointed", [False, True])
+@pytest.mark.parametrize(
+    ("ids", "limit", "ran"),
+    [
+        (("a", "a", "a"), 1, 1),
+        (("a", "a", "a"), 3, 1),
+        (("", "", ""), 2, 1),
+        (("a", "a", "b"), 2, 2),
+        (("a", "b", "a", "c"), 2, 2),
+    ],
+)
+async def test_ids_that_repeat_do_not_widen_the_bound(
+    ids: tuple[str, ...], limit: int, ran: int, checkpointed: bool
+) -> None:
+    for mode in ("sync", "async"):
+        counted, asked = counting_web()
+        thread: Any = {"configurable": {"thread_id": "1"}}
+        policy = step_by_step(calls(("memory", "none")), with_ids(*ids))
+        saver = InMemorySaver() if checkpointed else None
+        agent, _ = agent_of(policy, [recall_tool(), counted], saver, max_fallbacks=limit)
+        if mode == "sync":
+            state = agent.invoke(ask("?"), thread)
+        else:
+            state = await agent.ainvoke(ask("?"), thread)
+        assert len(asked) == state["recall_fallbacks"]
+        assert len(asked) in (ran, ran - 1)  # an older ToolNode copies calls: then not the first
+
+
+def test_the_first_of_calls_with_one_id_is_known_by_itself() -> None:
+    step = with_ids("a", "b", "a", "c").tool_calls
+    assert [_ahead(call, step) for call in step] == [0, 1, None, 2]
+    assert [_ahead({**call}, step) for call in step] == [None, 1, None, 2]
+    assert _ahead({**step[0], "id": "other"}, step) == 0
+
+
+def test_ids_that_repeat_after_a_restart_are_all_refused(saver: Path) -> None:
+    """Which of them was the first cannot be told any more, so none of them runs."""
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    policy = step_by_step(calls(("memory", "none")), with_ids("a", "a", "b"))
+    model = ScriptedModel(policy=policy)
+    counted, asked = counting_web()
+    middleware = RecallMiddleware(retriever_tools=["memory"], fallback_tools=["web"])
+    for _ in range(3):
+        with SqliteSaver.from_conn_string(str(saver)) as checkpointer:
+            agent = create_agent(
+                model,
+                [recall_tool(), counted],
+                middleware=[middleware],
+                checkpointer=checkpointer,
+                interrupt_before=["tools"],
+            )
+            begun = agent.get_state(thread).values
+            state = agent.invoke(None if begun else ask("?"), thread)
+    assert state["recall_fallbacks"] == len(asked) == 1
+
+
+GARBAGE = [
+    {"x": 1},
+    {"confidence": None},
+    {"confidence": {"level": "HIGH"}},
+    {"confidence": {"level": 7}},
+    {"confidence": {"level": ["none"]}},
+    "text",
+    [1],
+    5,
+]
+
+
+@pytest.mark.parametrize("garbage", GARBAGE)
+@pytest.mark.parametrize("on_unknown", ["hide", "offer"])
+def test_garbage_in_the_state_is_unknown(garbage: Any, on_unknown: Any) -> None:
+    class Spoiling(AgentMiddleware):
+        def before_model(self, state: Any, runtime: Any) -> dict[str, Any]:
+            return {"recall": garbage}
+
+    agent, model = agent_of(on_unknown=on_unknown, more=(Spoiling(),))
+    state = agent.invoke(ask("none"))
+    offered = on_unknown == "offer"
+    assert model.offers == ([OFFERED] * 3 if offered else [HIDDEN] * 2)
+    assert state["messages"][-1].content == ("from web" if offered else "from memory")

@@ -191,3 +191,17 @@ def test_the_search_is_a_child_of_the_tool_s_run() -> None:
     assert "on_tool_start" in events
     assert "on_retriever_end" in events
     assert "on_custom_event" in events
+
+
+def test_a_name_that_no_model_could_be_told_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="got 'team notes'"):
+        create_recall_tool(memory(), "team notes", "x")
+
+
+def test_metadata_that_holds_itself_costs_no_time() -> None:
+    held: list[Any] = []
+    held += [held] * 3
+    page = [Document(page_content="t", metadata={"held": held})]
+    retriever = RecallRetriever(retriever=RunnableLambda(lambda question: page))
+    artifact = called(create_recall_tool(retriever, "memory", "x"), "q").artifact
+    assert len(json.dumps(artifact)) < 1_000_000

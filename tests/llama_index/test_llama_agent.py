@@ -219,6 +219,46 @@ async def test_in_a_workflow_of_agents_an_old_turn_opens_nothing() -> None:
     assert "web" not in llm.offered[2]
 
 
+async def test_the_same_words_again_are_another_turn() -> None:
+    """Also where another agent has the first word, so that the run's start is not seen."""
+    searcher, llm = agent(
+        [[LOOK], [], [WEB]], notes(WEAK), web(), name="searcher", description="searches"
+    )
+    pass_on: list[Call] = [("handoff", {"to_agent": "searcher", "reason": "r"})]
+    front = FunctionAgent(
+        name="front",
+        description="front",
+        llm=ScriptedLLM(script=[pass_on, pass_on]),
+        can_handoff_to=["searcher"],
+    )
+    workflow = AgentWorkflow(agents=[front, searcher], root_agent="front")
+    context: Any = Context(workflow)
+    await workflow.run(QUERY, ctx=context)
+    assert ["web" in names for names in llm.offered] == [False, True]
+    await context.store.set("current_agent_name", "front")
+    await workflow.run(QUERY, ctx=context)
+    assert "web" not in llm.offered[2]
+    assert llm.heard[-1].startswith("web is not available now")
+
+
+@pytest.mark.parametrize(
+    "garbage", [{"x": 1}, {"turn": QUERY, "user_messages": 1, "confidence": 5}, "text", [1], 5]
+)
+@pytest.mark.parametrize("on_unknown", ["hide", "offer"])
+async def test_garbage_in_the_store_is_no_signal(garbage: Any, on_unknown: Any) -> None:
+    async def spoil(ctx: Context) -> str:
+        await ctx.store.set("recall", garbage)
+        return "spoilt"
+
+    spoiler = FunctionTool.from_defaults(spoil, name="spoil", description="d")
+    runner, llm = agent(
+        [[LOOK], [("spoil", {})]], notes(WEAK), web(), spoiler, on_unknown=on_unknown
+    )
+    assert str(await runner.run(QUERY)) == "done"
+    known = garbage == {"x": 1}  # then it is of no turn that anybody knows
+    assert ("web" in llm.offered[2]) == (on_unknown == "offer" and not known)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

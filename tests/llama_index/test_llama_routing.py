@@ -170,6 +170,8 @@ def test_prompts_of_the_engine_are_seen() -> None:
 def test_wrong_settings_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="fallback must be a query engine, got str"):
         RecallRouterQueryEngine(engine(STRONG), "web")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match=r"got ListRetriever; .*Engine\(retriever="):
+        RecallRouterQueryEngine(ListRetriever([]), Web())  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="on_unknown must be"):
         RecallRouterQueryEngine(engine(STRONG), Web(), on_unknown="ask")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="Web does not retrieve by itself"):

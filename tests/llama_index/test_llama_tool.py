@@ -154,3 +154,8 @@ async def test_calls_at_the_same_time_keep_their_own_signals() -> None:
 def test_a_bare_retriever_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="got ListRetriever; wrap it first"):
         create_recall_tool(ListRetriever([]), "notes", "What we know.")  # type: ignore[arg-type]
+
+
+def test_a_name_that_no_model_could_be_told_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="got 'team notes'"):
+        create_recall_tool(RecallRetriever(ListRetriever([])), "team notes", "What we know.")

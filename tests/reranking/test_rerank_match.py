@@ -143,3 +143,13 @@ def test_wording_is_that_of_a_hint() -> None:
         rationale = judged(best).rationale
         assert "may hold the fact" in rationale or "likely the topic without" in rationale
         assert "not verified" in rationale
+
+
+@pytest.mark.parametrize("scale", ["logit", "unknown"])
+@pytest.mark.parametrize("best", [1e308, -1e300])
+def test_an_outsize_score_makes_no_outsize_sentence(best: float, scale: Any) -> None:
+    learnt = RerankScale(scale, cut=-best)
+    for confidence in (judged(best, scale=scale), judged(best, scale=scale, learnt=learnt)):
+        assert f"best score {best:.3g}" in confidence.rationale
+        assert len(confidence.rationale) < 300
+        assert len(re.findall(r"\.(?: |$)", confidence.rationale)) <= 2

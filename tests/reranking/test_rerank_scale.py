@@ -65,12 +65,39 @@ def test_the_cut_lies_between_general_questions_and_stored_pieces() -> None:
     assert learnt.line is None
 
 
+@pytest.mark.parametrize("scale", ["logit", "probability"])
+def test_a_declared_cut_stands_without_labels(scale: Any) -> None:
+    calibration = fit(Reranked(squash=scale == "probability"), rerank_scale=scale)
+    assert calibration.reranker is None
+    assert calibration.warnings == ()
+    few = fit(Reranked(), rerank_scale=scale, labelled=LABELLED[:6])
+    assert few.reranker is None
+
+
+def test_a_declared_scale_that_tells_nothing_is_said_to() -> None:
+    calibration = fit(Reranked(sign=-1.0), rerank_scale="logit")
+    assert calibration.reranker is None
+    assert any("look at the scale that is declared" in note for note in calibration.warnings)
+
+
 def test_probabilities_are_learnt_in_logit_space() -> None:
-    plain, squashed = fit(Reranked()), fit(Reranked(squash=True), rerank_scale="probability")
-    assert plain.reranker is not None
-    assert squashed.reranker is not None
-    assert squashed.reranker.scale == "probability"
-    assert squashed.reranker.cut == pytest.approx(plain.reranker.cut, abs=1e-6)
+    plain = fit(Reranked(), labelled=LABELLED, rerank_scale="logit").reranker
+    squashed = fit(Reranked(squash=True), labelled=LABELLED, rerank_scale="probability").reranker
+    assert plain is not None
+    assert squashed is not None
+    assert plain.line is not None
+    assert squashed.line is not None
+    assert (squashed.scale, squashed.cut, plain.cut) == ("probability", None, None)
+    assert squashed.line.score == pytest.approx(plain.line.score, abs=1e-6)
+
+
+def test_pieces_that_all_score_alike_are_told_of() -> None:
+    warnings: list[str] = []
+    learnt = learn(RerankAnchors([0.1 + n / 100 for n in range(30)], [1.0] * 30, []), "unknown",
+                   warnings)  # fmt: skip
+    assert learnt is not None
+    assert learnt.cut is not None
+    assert "scores most pieces of stored texts alike" in warnings[0]
 
 
 def test_labels_make_a_line_that_tells_what_the_cosine_cannot() -> None:
@@ -113,6 +140,8 @@ def test_few_labels_leave_the_cut() -> None:
 def test_a_reranker_seen_too_seldom_leaves_the_declared_scale() -> None:
     warnings: list[str] = []
     assert learn(RerankAnchors([0.0] * 30, [1.0] * 19, []), "logit", warnings) is None
+    assert warnings == []
+    assert learn(RerankAnchors([0.0] * 30, [1.0] * 19, []), "unknown", warnings) is None
     assert "scored 30 probes and 19 pieces" in warnings[0]
     rows = [(0.5, float(n), n >= 5) for n in range(10)]
     line = learn(RerankAnchors([], [], rows), "logit", warnings)
@@ -180,8 +209,6 @@ def test_it_is_printed_with_the_calibration() -> None:
     assert "reranker (unknown): cut -3.0" in str(fit(Reranked()))
     labelled = str(fit(Reranked(), labelled=LABELLED, rerank_scale="logit"))
     assert "reranker (logit): a line from 40 labelled queries" in labelled
-    squashed = fit(Reranked(squash=True), rerank_scale="probability")
-    assert "reranker (probability): cut 0.04" in str(squashed)
     assert "reranker (unknown): no cut" in str(fit(Reranked(sign=-1.0)))
     assert "reranker" not in str(fit(Reranked(reranks=False)))
 

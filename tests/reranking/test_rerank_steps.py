@@ -103,6 +103,8 @@ def test_arrays_and_tuples_are_lists_of_scores(answer: Any) -> None:
         [0.1, math.inf, 0.2],
         [0.1, "0.5", 0.2],
         [0.1, True, 0.2],
+        [0.1, np.True_, 0.2],
+        np.array([True, False, True]),
         [0.1, [0.5], 0.2],
         [0.1, 10**400, 0.2],
         np.array([[0.1], [0.2], [0.3]]),

@@ -15,7 +15,7 @@ from recall_signal.calibration.anchors import (
     quartiles,
     separates,
 )
-from recall_signal.calibration.given import FEWEST_PROBES, FitInput, Label, check_probes
+from recall_signal.calibration.given import FEWEST_PROBES, FitInput, Label
 from recall_signal.calibration.hub import Bank, HubCorrection, pays
 from recall_signal.calibration.labels import (
     VENN_ABERS_FROM,
@@ -56,10 +56,9 @@ def conclude(
         corrected: The hub-corrected tops, of the probes that are not in the bank.
 
     Raises:
-        CalibrationError: Too few probes brought a cosine back, or too few labelled answerable
-            queries did for the bound that was asked for.
+        CalibrationError: Too few labelled answerable queries brought a cosine back for the
+            bound that was asked for.
     """
-    check_probes(len(anchors.probes))
     warnings: list[str] = []
     learnt = _learn(given, anchors, warnings)
     hub = None
@@ -153,11 +152,11 @@ def _with_labels(
     """What labels say; what was learnt without them where they say nothing."""
     positive = [top for top, label in labelled if label.relevant]
     negative = [top for top, label in labelled if not label.relevant]
-    fewest = min(len(positive), len(negative))
-    if fewest < FEWEST_OF_A_CLASS:
+    if min(len(positive), len(negative)) < FEWEST_OF_A_CLASS:
         warnings.append(
-            f"only {fewest} labelled queries of one kind, {FEWEST_OF_A_CLASS} are needed: the "
-            "labels are left out, but for a bound on false none"
+            f"of the labelled queries with a cosine {len(positive)} are answerable and "
+            f"{len(negative)} are not, and {FEWEST_OF_A_CLASS} of each are needed: the labels move "
+            "no level; only a bound on false none uses them"
         )
         return learnt
     scale = learnt.scale if learnt.scale.usable else label_scale(positive, negative)
@@ -170,8 +169,8 @@ def _with_labels(
             free_form = fit_venn_abers(statistics, labels) if many else None
             return _Learnt("labelled", scale, line, "ok", free_form)
     warnings.append(
-        "labelled answerable queries score no higher than the others: the labels are left out, "
-        "but for a bound on false none"
+        "labelled answerable queries score no higher than the others: the labels move no level; "
+        "only a bound on false none uses them"
     )
     if learnt.status == "no_valid_threshold":
         return learnt

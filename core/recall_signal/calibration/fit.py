@@ -13,7 +13,13 @@ from typing import Any
 
 from recall_signal.calibration.anchors import Anchors
 from recall_signal.calibration.conclude import conclude
-from recall_signal.calibration.given import FEWEST_PROBES, FitInput, fit_input
+from recall_signal.calibration.given import (
+    FEWEST_PROBES,
+    FitInput,
+    Found,
+    check_probes,
+    fit_input,
+)
 from recall_signal.calibration.hub import Bank
 from recall_signal.calibration.journal import Observation
 from recall_signal.calibration.model import Calibration
@@ -23,11 +29,12 @@ from recall_signal.calibration.pseudo import PseudoQuery, cut_pseudo_queries
 from recall_signal.calibration.reranker import RerankAnchors, learn
 from recall_signal.calibration.scripts import scripts_of
 from recall_signal.errors import CalibrationError
+from recall_signal.pool import Pool
 
 __all__ = ["FitInput", "Search", "as_pool", "fit_flow", "fit_input"]
 
 PROBES, PSEUDO_QUERIES = 120, 60
-"""Searches of a fit by default: 180, plus one for each past or labelled query."""
+"""Searches of a fit by default: at most 180, plus one for each past or labelled query."""
 
 Steps = Generator["Search", Any, Any]
 
@@ -48,6 +55,7 @@ def fit_flow(given: FitInput) -> Generator[Search, Any, Calibration]:
     """The steps of one fit."""
     asker = _Asker(given)
     probes, languages = yield from _ask_probes(given, asker)
+    check_probes(len(_tops(probes)), "scores" if _tops(probes) else asker.found)
     documents = asker.texts_seen() if given.documents is None else given.documents
     pieces = cut_pseudo_queries(documents, PSEUDO_QUERIES, given.seed)
     asker.expect(len(pieces) - PSEUDO_QUERIES)
@@ -114,6 +122,7 @@ class _Asker:
         self._encoder = given.encoder
         self._hub_correction = given.hub_correction
         self.bank: Bank | None = None
+        self.found: Found = "scores" if given.memory else "nothing"  # the file keeps no pools
         self._texts: dict[str, str | None] = {}
         self._done = 0
         self._total = (
@@ -153,6 +162,7 @@ class _Asker:
         seen = self._memory.get(key)
         if seen is None or texts or vectors is not None:
             pool = as_pool((yield Search(query)))
+            self._note(pool)
             if seen is None:
                 seen = self._memory[key] = observe(pool, piece, self.bank)
             if texts and pool.texts is not None:
@@ -181,6 +191,12 @@ class _Asker:
     def _report(self) -> None:
         if self._progress is not None:
             self._progress(self._done, self._total)
+
+    def _note(self, pool: Pool) -> None:
+        if any(cosine is not None and cosine == cosine for cosine in pool.cosines):
+            self.found = "scores"
+        elif len(pool) and self.found == "nothing":
+            self.found = "no cosines"
 
     def _keep_texts(self, texts: Sequence[Any], ids: Sequence[Any] | None) -> None:
         for text, id_ in zip(texts, [None] * len(texts) if ids is None else ids, strict=True):

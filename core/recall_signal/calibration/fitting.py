@@ -43,8 +43,10 @@ class Fitting:
         hub_correction: HubChoice = False,
         rerank_scale: RerankerScale = "unknown",
     ) -> Calibration:
-        """Learn the scale of a retriever through its own search, in about 180 searches.
+        """Learn the scale of a retriever through its own search, in at most 180 searches.
 
+        These are 120 probes and up to 60 pieces of stored texts, one a text; one more for each
+        past or labelled query, and as many as you give where you give probes of your own.
         Nothing but ``search`` is needed; whatever else is given is used.
 
         Args:
@@ -74,9 +76,9 @@ class Fitting:
             rerank_scale: What the ``rerank_scores`` of the pools are, where they have some.
 
         Raises:
-            CalibrationError: Too few probes brought a cosine back, too few labels for
-                ``max_false_none``, or ``hub_correction=True`` without vectors; the message
-                says what is needed.
+            CalibrationError: The store is empty, the search gives no cosines or gives them for
+                too few probes, there are too few labels for ``max_false_none``, or
+                ``hub_correction=True`` is without vectors; the message says what is needed.
             ConfigurationError: A setting is out of its range.
             InvalidInputError: An argument is of another type.
         """

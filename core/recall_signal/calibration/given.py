@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from recall_signal.calibration.hub import HubChoice
 from recall_signal.calibration.journal import Journal, Observation
@@ -16,9 +16,21 @@ from recall_signal.calibration.risk import check_sample
 from recall_signal.errors import CalibrationError, ConfigurationError, InvalidInputError
 from recall_signal.reports import RerankerScale
 
-__all__ = ["FEWEST_PROBES", "FitInput", "Label", "check_probes", "fit_input"]
+__all__ = ["FEWEST_PROBES", "FitInput", "Found", "Label", "check_probes", "fit_input"]
 
 FEWEST_PROBES = 10
+
+Found = Literal["nothing", "no cosines", "scores"]
+"""What all searches of a fit brought back together."""
+
+_NONE_USABLE: dict[Found, str] = {
+    "nothing": "the store is empty: no search found anything; add documents, then calibrate",
+    "no cosines": (
+        "this retriever gives no cosines: tell the wrapper what embeds its texts (`embeddings=` "
+        "for LangChain, `embed_model=` for LlamaIndex) or what its scores are (`score_kind=`); a "
+        "`search` of your own must return cosines"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +110,18 @@ def fit_input(
     )
 
 
-def check_probes(count: int) -> None:
+def check_probes(count: int, found: Found = "scores") -> None:
     """Refuse a calibration from so few probes.
+
+    Args:
+        count: Those that were given, or that brought a cosine back.
+        found: What their searches brought back.
 
     Raises:
         CalibrationError: Fewer brought a cosine back, or were given, than are needed.
     """
+    if found in _NONE_USABLE:
+        raise CalibrationError(_NONE_USABLE[found])
     if count < FEWEST_PROBES:
         raise CalibrationError(
             f"only {count} probes with a cosine, and at least {FEWEST_PROBES} are needed: check "

@@ -199,8 +199,14 @@ class Calibration(Fitting):
         """Why the fit may be out of date for a corpus of this size, None where it is not.
 
         The best cosine of an irrelevant query rises with the logarithm of the corpus size, so
-        twice as many documents, or half, are worth a new fit.
+        twice as many documents, or half, are worth a new fit. Without ``documents`` at the fit
+        their number then is not known, which is said instead.
         """
+        if self.corpus_size is None:
+            return (
+                "whether the corpus has grown since the fit cannot be told: the fit was given no "
+                "`documents`, so it does not know how many there were"
+            )
         if not self.corpus_size or 0.5 < corpus_size / self.corpus_size < 2.0:
             return None
         return (
@@ -222,7 +228,7 @@ class Calibration(Fitting):
 
         Raises:
             CalibrationError: The file is not one, or of another version.
-            OSError: The file cannot be read.
+            OSError: The file cannot be read; FileNotFoundError with its path where there is none.
         """
         return read(path, cls, "calibration")
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from recall_signal.calibration.anchors import SEPARABLE, auroc
+from recall_signal.calibration.anchors import SEPARABLE, auroc, saturated
 from recall_signal.calibration.labels import logit, sigmoid
 from recall_signal.calibration.scale import quantile
 from recall_signal.reports import RerankerScale
@@ -60,8 +60,9 @@ class RerankScale:
 
     Attributes:
         scale: What its scores are; use with a reranker declared otherwise is refused.
-        cut: Best score, in logit space, from which a result may hold the fact; learnt without
-            labels. None where the reranker does not tell stored pieces from general questions.
+        cut: Best score from which a result may hold the fact, learnt without labels where no
+            scale is declared. None on a declared scale, which has a cut of its own, and where
+            the reranker does not tell stored pieces from general questions.
         line: Learnt from labels, together with the top cosine; decides where there is one.
         labels: Labelled queries that it was learnt from.
     """
@@ -111,7 +112,10 @@ def from_logit(score: float, scale: RerankerScale) -> float:
 
 
 def learn(anchors: RerankAnchors, scale: RerankerScale, warnings: list[str]) -> RerankScale | None:
-    """The reranker's own scale, None where too little was seen of it.
+    """The reranker's own scale, None where a declared one stands or too little was seen of it.
+
+    A declared cut gives way to labels alone: pieces of stored texts are found word for word, so
+    a cut learnt from them is no better than what a user knows of the scores.
 
     Args:
         anchors: The best scores of the fit's searches.
@@ -120,17 +124,8 @@ def learn(anchors: RerankAnchors, scale: RerankerScale, warnings: list[str]) -> 
     """
     if not (anchors.probes or anchors.hits or anchors.labelled):
         return None
-    probes = [to_logit(score, scale) for score in anchors.probes]
-    hits = [to_logit(score, scale) for score in anchors.hits]
     rows = [(top, to_logit(score, scale), label) for top, score, label in anchors.labelled]
-    learnt = None
-    if len(probes) >= FEWEST_PROBES and len(hits) >= FEWEST_PIECES:
-        learnt = RerankScale(scale, _cut(probes, hits, warnings))
-    else:
-        warnings.append(
-            f"the reranker scored {len(probes)} probes and {len(hits)} pieces of stored texts, "
-            f"{FEWEST_PROBES} and {FEWEST_PIECES} are needed: no cut is learnt for it"
-        )
+    learnt = _unlabelled(anchors, scale, warnings)
     positives = sum(label for _, _, label in rows)
     if min(positives, len(rows) - positives) >= FEWEST_OF_A_CLASS:
         line = fit_line(rows)
@@ -144,15 +139,33 @@ def learn(anchors: RerankAnchors, scale: RerankerScale, warnings: list[str]) -> 
     return learnt
 
 
-def _cut(probes: list[float], hits: list[float], warnings: list[str]) -> float | None:
-    if auroc(hits, probes) > SEPARABLE:
-        low, high = quantile(probes, 0.5), quantile(hits, 0.5)
-        return low + CUT_SHARE * (high - low)
-    warnings.append(
-        "the reranker scores pieces of stored texts no higher than general questions: no match "
-        "is decided"
-    )
-    return None
+def _unlabelled(
+    anchors: RerankAnchors, scale: RerankerScale, warnings: list[str]
+) -> RerankScale | None:
+    """A cut for scores that nobody declared; for declared ones a check and no more."""
+    probes, hits, declared = anchors.probes, anchors.hits, scale != "unknown"
+    if len(probes) < FEWEST_PROBES or len(hits) < FEWEST_PIECES:
+        if not declared:
+            warnings.append(
+                f"the reranker scored {len(probes)} probes and {len(hits)} pieces of stored texts, "
+                f"{FEWEST_PROBES} and {FEWEST_PIECES} are needed: no cut is learnt for it"
+            )
+        return None
+    if auroc(hits, probes) <= SEPARABLE:
+        warnings.append(
+            "the reranker scores pieces of stored texts no higher than general questions: "
+            + ("look at the scale that is declared for it" if declared else "no match is decided")
+        )
+        return None if declared else RerankScale(scale)
+    if declared:
+        return None
+    if saturated(hits, probes):
+        warnings.append(
+            "the reranker scores most pieces of stored texts alike, as it does whole texts: its "
+            "cut may lie too high or too low; declare its scale, or label some queries"
+        )
+    low, high = quantile(probes, 0.5), quantile(hits, 0.5)
+    return RerankScale(scale, low + CUT_SHARE * (high - low))
 
 
 def fit_line(rows: Sequence[tuple[float, float, bool]]) -> RerankLine:

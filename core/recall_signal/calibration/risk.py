@@ -18,6 +18,9 @@ from recall_signal.errors import CalibrationError, ConfigurationError
 
 __all__ = ["check_sample", "needed_answerable", "p_value"]
 
+SMALLEST_BOUND = 1e-6
+"""A smaller one would need more than a million labels."""
+
 
 def p_value(top: float, answerable: Sequence[float]) -> float:
     """How usual a top cosine this low is among answerable queries, in (0, 1].
@@ -33,10 +36,13 @@ def needed_answerable(max_false_none: float) -> int:
     """The smallest number of labelled answerable queries that a bound can be had from.
 
     Raises:
-        ConfigurationError: The bound is not between 0 and 1.
+        ConfigurationError: The bound is no share between a millionth and 1, both excluded.
     """
-    if not 0.0 < max_false_none < 1.0:
-        raise ConfigurationError(f"max_false_none must lie between 0 and 1, got {max_false_none}")
+    if not isinstance(max_false_none, float) or not SMALLEST_BOUND < max_false_none < 1.0:
+        raise ConfigurationError(
+            "max_false_none must be a share between 0 and 1, both excluded, and above "
+            f"{SMALLEST_BOUND:f}, such as 0.05; got {max_false_none!r:.40}"
+        )
     return ceil(1.0 / max_false_none - 1e-9) - 1
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeVar
 
 from recall_signal.calibration.model import Calibration
+from recall_signal.errors import ConfigurationError
 from recall_signal.flow import FlowSettings
 from recall_signal.pool import Pool
 
@@ -58,7 +59,9 @@ class SelfCalibrating:
     """
 
     def calibrate(self: _Wrapper, **given: Any) -> Calibration:
-        """Learn the scale of this retriever through its own search, in about 180 searches.
+        """Learn the scale of this retriever through its own search, in at most 180 searches.
+
+        One more for each past or labelled query.
 
         With ``use_rerank`` each search is reranked too, so that the reranker's own scale is
         learnt beside that of the cosines.
@@ -67,7 +70,8 @@ class SelfCalibrating:
             **given: As in :meth:`recall_signal.Calibration.fit`; all of it is optional.
 
         Raises:
-            CalibrationError: The retriever gives no cosines, or too few labels for a bound.
+            CalibrationError: The store is empty, the retriever gives no cosines, or there are
+                too few labels for a bound.
         """
         bare = _bare(self)
         return Calibration.fit(lambda query: bare.recall(query).pool, **_named(self, given))
@@ -86,7 +90,13 @@ class SelfCalibrating:
 
         Raises:
             CalibrationError: It was fitted with another encoder.
+            ConfigurationError: It is something else, such as the path of a saved one.
         """
+        if not isinstance(calibration, Calibration | None):
+            raise ConfigurationError(
+                f"with_calibration takes a Calibration or None, got {type(calibration).__name__}; "
+                "read a saved one with Calibration.load(path)"
+            )
         return self._with(calibration=calibration)
 
 

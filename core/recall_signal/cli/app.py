@@ -112,7 +112,7 @@ def calibrate_command(
     resume: given.Resume = None,
     cache: given.Cache = None,
 ) -> None:
-    """Learn, in about 180 searches, which score means a match in these texts."""
+    """Learn, in at most 180 searches, which score means a match in these texts."""
     options = CalibrateOptions(
         out=out,
         docs=docs,

@@ -96,7 +96,7 @@ def _check_targets(options: CalibrateOptions) -> None:
                 f"--figure must end in {', '.join(PICTURES)}, got {options.figure}"
             )
         if find_spec("matplotlib") is None:
-            raise MissingDependencyError("--figure", "notebook")
+            raise MissingDependencyError("--figure", "eval")
     targets = {"--out": options.out, "--figure": options.figure, "--resume": options.resume}
     for name, path in targets.items():
         if path is None:

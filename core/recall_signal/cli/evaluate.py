@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -11,7 +12,11 @@ import typer
 
 from recall_signal.cli.terminal import EmbeddingBar, Terminal
 from recall_signal.encoders import DemoEncoder, Encoder
-from recall_signal.errors import ConfigurationError, RecallSignalError
+from recall_signal.errors import (
+    ConfigurationError,
+    MissingDependencyError,
+    RecallSignalError,
+)
 
 __all__ = ["evaluate_command"]
 
@@ -27,7 +32,7 @@ def evaluate_command(
         typer.Option(
             metavar="FILE",
             help="Queries: JSON lines with id, text and label (present or absent), and kind and "
-            "split where known.",
+            "split where known; without split about half are fitted on, the others reported.",
         ),
     ],
     qrels: Annotated[
@@ -59,6 +64,7 @@ def evaluate_command(
 
     terminal = Terminal.open()
     try:
+        _check_targets(html, as_json)
         with EmbeddingBar(terminal.err) as bar:
             evaluation = evaluate(
                 load_corpus(corpus),
@@ -75,6 +81,17 @@ def evaluate_command(
     except RecallSignalError as error:
         terminal.error(str(error))
         raise typer.Exit(2) from None
+
+
+def _check_targets(html: Path | None, as_json: Path | None) -> None:
+    """Whether the reports can be written at the end, before anything is embedded."""
+    if html is not None and find_spec("matplotlib") is None:
+        raise MissingDependencyError("--html", "eval")
+    for name, path in (("--html", html), ("--json", as_json)):
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise ConfigurationError(
+                f"{name} {path} cannot be written; give a file in a folder that exists"
+            )
 
 
 def load_encoder(name: str) -> Encoder:

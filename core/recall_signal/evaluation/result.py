@@ -87,7 +87,7 @@ class Latency:
     Attributes:
         assess: Uncalibrated.
         calibrated: With the calibration of mode ``null+past``.
-        fit: Seconds of that fit, its searches included.
+        fit: Seconds of that fit beside its searches.
     """
 
     assess: float

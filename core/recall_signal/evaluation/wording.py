@@ -32,6 +32,16 @@ MODES_LEGEND = (
     "without labels; stream the scores of those queries alone; labelled their labels as well."
 )
 
+SPLITS = (
+    "A query without a split of its own goes to dev or test by a hash of its id, about half to "
+    "each."
+)
+
+FEW = 20
+"""Queries of a kind below which figures say little."""
+
+_TOO_FEW = f"with fewer than {FEW} of a kind the figures say little"
+
 CEILING = (
     "No statistic of the scores sees whether the answer itself is stored: where the topic is "
     "stored and the answer is not, a query looks like any other on that topic. High says that "
@@ -48,7 +58,7 @@ def summary(evaluation: Evaluation) -> str:
     return (
         f"{evaluation.encoder} over {evaluation.documents} documents, pool of "
         f"{evaluation.pool_size}; {evaluation.split} split: {counts}; fitted on "
-        f"{evaluation.sample} queries of the other split."
+        f"{evaluation.sample} queries of the other split. {SPLITS}"
     )
 
 
@@ -60,8 +70,16 @@ def figure_cells(row: Figures) -> tuple[str, ...]:
 
 
 def notes(evaluation: Evaluation) -> list[str]:
-    """What is to be said of the fits, a line each."""
-    return [f"{method.name}: {note}" for method in evaluation.methods for note in method.notes]
+    """What is to be said of the number of queries and of the fits, a line each."""
+    kinds = (PRESENT, *evaluation.absent_kinds)
+    counts = {kind.replace("_", " "): int((evaluation.kinds == kind).sum()) for kind in kinds}
+    few = [f"{count} {kind}" for kind, count in counts.items() if count < FEW]
+    said = [f"only {' and '.join(few)} queries are reported: {_TOO_FEW}"] if few else []
+    if evaluation.sample < FEW:
+        said.append(f"only {evaluation.sample} queries were fitted on: {_TOO_FEW}")
+    return said + [
+        f"{method.name}: {note}" for method in evaluation.methods for note in method.notes
+    ]
 
 
 def cost(evaluation: Evaluation) -> list[str]:
@@ -71,8 +89,8 @@ def cost(evaluation: Evaluation) -> list[str]:
     measured = evaluation.latency
     return [
         f"A query costs {measured.assess:.0f} us uncalibrated and {measured.calibrated:.0f} us "
-        f"calibrated (processor time beside the search); the calibration took "
-        f"{measured.fit:.1f} s with its searches."
+        f"calibrated (processor time beside the search); a fit takes "
+        f"{1000 * measured.fit:.0f} ms beside its searches."
     ]
 
 

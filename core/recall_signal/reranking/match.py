@@ -20,6 +20,8 @@ __all__ = ["with_match"]
 _MAY_ANSWER = 0.5
 """Of the probability from labels, which has the prior in it."""
 
+_OUTSIZE = 1e6
+
 Found = tuple[Match | None, str]
 
 
@@ -44,7 +46,7 @@ def with_match(
         note = f"no scores ({ranked.report.reason}), so no match is decided"
     else:
         match, figures = _decide(confidence, best, cosines, reranking)
-        note = f"best score {best:.2f}, {figures}"
+        note = f"best score {_figure(best)}, {figures}"
     return confidence.model_copy(
         update={
             "rerank_score": None if best is None else round(best, 3),
@@ -73,7 +75,7 @@ def _decide(
     above = reranking.in_logits(best) >= cut
     shown = from_logit(cut, reranking.options.scale)
     whose = "declared" if reranking.learnt is None else "learnt"
-    return _worded(above, f"{'not ' if above else ''}below a {whose} cut of {shown:.2f}")
+    return _worded(above, f"{'not ' if above else ''}below a {whose} cut of {_figure(shown)}")
 
 
 def _by_line(best: float, cosines: Sequence[float | None], reranking: Reranking) -> Found:
@@ -86,6 +88,11 @@ def _by_line(best: float, cosines: Sequence[float | None], reranking: Reranking)
     probability = shift_prior(even, reranking.prior)
     figures = f"with the cosine a probability of {probability:.2f} learnt from labels"
     return _worded(probability >= _MAY_ANSWER, figures)
+
+
+def _figure(score: float) -> str:
+    """Two decimals; an outsize number, which no scale forbids, without its hundreds of digits."""
+    return f"{score:.2f}" if abs(score) < _OUTSIZE else f"{score:.3g}"
 
 
 def _worded(may_answer: bool, figures: str) -> Found:

@@ -50,9 +50,10 @@ def _or_lowest(score: float | None) -> float:
 
 
 def _number(score: Any) -> float:
-    if isinstance(score, bool | str | bytes):
-        raise InvalidScores
     try:
+        score = score.item() if hasattr(score, "item") else score  # numpy's bool is no bool yet
+        if isinstance(score, bool | str | bytes):
+            raise InvalidScores
         number = float(score)
     except (TypeError, ValueError, OverflowError):
         raise InvalidScores from None
