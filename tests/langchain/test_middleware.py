@@ -24,12 +24,13 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command, interrupt
 
 from langchain_recall_signal import RecallMiddleware, create_recall_tool
-from langchain_recall_signal.middleware import _ahead
 from recall_signal import ConfigurationError
 
 pytest.importorskip("langchain")
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
+
+from langchain_recall_signal.middleware import _ahead
 
 
 @tool
