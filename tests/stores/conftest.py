@@ -24,9 +24,12 @@ def redis_url() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def milvus_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The file of a Milvus Lite, which starts with its first client."""
+    """The file of a Milvus Lite, which starts with its first client.
+
+    One for each module: it closes connections that lie idle behind other tests.
+    """
 
     def sleep(seconds: float) -> None:
         time.sleep(min(seconds, 0.02))  # half a second for each index, where a moment is enough
