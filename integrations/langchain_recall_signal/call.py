@@ -73,6 +73,7 @@ class Call:
             given = k if isinstance(k, int | float) else type(k).__name__
             raise ConfigurationError(f"k must be a whole number of at least 1, got {given}")
         self.reader = reader
+        self.is_async = method == "ainvoke"
         self.recorder = Recorder(reader.tap)
         self.k = limit = k
         self.retriever = self.target = retriever
@@ -145,7 +146,7 @@ class Call:
             hits = Hits(documents, ())
             page = range(len(documents) if self.k is None else min(self.k, len(documents)))
             reading = Reading(None, reason=self.reader.why_not)
-        elif self.reader.waits:
+        elif self.is_async and self.reader.waits:
             reading = yield Wait(partial(self.reader.read, hits))
         else:
             reading = self.reader.read(hits)

@@ -285,13 +285,15 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
 
         A calibration or thresholds of another encoder than the new store's are left out.
         """
-        if not self._parts.reader.fits(self.retriever):
-            try:
-                self._prepare()
-            except (CalibrationError, ConfigurationError) as error:
-                log.warning("the store was exchanged, and its encoder is another one: %s", error)
-                bare = self.model_copy(update={"calibration": None, "thresholds": None})
-                self._parts = bare._parts
+        parts = self._parts
+        if parts.reader.fits(self.retriever):
+            return parts
+        try:
+            self._prepare()
+        except (CalibrationError, ConfigurationError) as error:
+            log.warning("the store was exchanged, and its encoder is another one: %s", error)
+            bare = self.model_copy(update={"calibration": None, "thresholds": None})
+            self._parts = bare._parts
         return self._parts
 
     def _call(
