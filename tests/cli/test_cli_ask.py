@@ -5,6 +5,7 @@ import sqlite3
 import sys
 from pathlib import Path
 
+import platformdirs
 import pytest
 from cli_fakes import invoke
 
@@ -59,10 +60,19 @@ def test_only_what_changed_is_embedded(docs: Path, embedded: list[str]) -> None:
     assert "3 files, 3 passages; 1 of them new" in result.stderr
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="XDG_CACHE_HOME")
-def test_vectors_go_to_the_users_cache(docs: Path, tmp_path: Path) -> None:
+def test_vectors_go_to_the_users_cache(
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def user_cache_path(name: str, appauthor: object = None) -> Path:
+        asked.append(name)
+        return tmp_path / "platform" / name
+
+    monkeypatch.setattr(platformdirs, "user_cache_path", user_cache_path)
     assert invoke("ask", "--docs", docs, "hours").exit_code == 0
-    assert vectors_in(tmp_path / "user-cache" / "recall-signal") == 2
+    assert set(asked) == {"recall-signal"}
+    assert vectors_in(tmp_path / "platform" / "recall-signal") == 2
 
 
 def test_several_questions_are_answered_in_order(docs: Path) -> None:
