@@ -6,13 +6,11 @@ many queries at once see :func:`recall_signal.assess_many`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import dist, isfinite, sqrt
 from typing import Any, Protocol
 
-from pydantic import TypeAdapter
-
-from recall_signal.confidence import Level, RecallConfidence, unknown
+from recall_signal.confidence import Level, RecallConfidence, measured, unknown
 from recall_signal.errors import InvalidInputError
 from recall_signal.pool import Pool
 from recall_signal.thresholds import (
@@ -26,11 +24,6 @@ from recall_signal.thresholds import (
 __all__ = ["Calibrator", "assess"]
 
 Values = Sequence[float | None]
-
-_build: Callable[[dict[str, Any]], RecallConfidence] = TypeAdapter(
-    RecallConfidence
-).validator.validate_python
-"""Validates like the constructor, at two thirds of its cost."""
 
 
 class Calibrator(Protocol):
@@ -97,7 +90,8 @@ def _ranked(values: Values | Any | None) -> tuple[list[float], int]:
     """The finite values from high to low, and how many values were given at all."""
     if values is None:
         return [], 0
-    values = _as_list(values)
+    if type(values) is not list:
+        values = _as_list(values)
     try:
         ranked = sorted(values, reverse=True)
         total = sum(ranked)
@@ -167,7 +161,7 @@ def _by_background(ranked: list[float], count: int, cuts: Thresholds) -> RecallC
         level, note = "moderate", _NEAR_DUPLICATE
     else:
         note = _NOTES[level]
-    return _build(
+    return measured(
         {
             "level": level,
             "top_score": round(top, 3),

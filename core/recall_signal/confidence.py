@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["LEVELS", "REASONS", "Basis", "Level", "Match", "RecallConfidence", "unknown"]
+from recall_signal.models import made_of
+
+__all__ = [
+    "LEVELS",
+    "REASONS",
+    "Basis",
+    "Level",
+    "Match",
+    "RecallConfidence",
+    "measured",
+    "unknown",
+]
 
 Level = Literal["high", "moderate", "low", "none", "unknown"]
 Basis = Literal["prominence", "absolute", "separation", "stream", "calibration", "labels"]
@@ -76,6 +87,17 @@ class RecallConfidence(BaseModel):
         from recall_signal.display import confidence_html
 
         return confidence_html(self)
+
+
+def measured(figures: dict[str, Any]) -> RecallConfidence:
+    """What the constructor makes of these fields, which have to be valid: none is checked."""
+    return made_of(RecallConfidence, {**_UNSET, **figures}, set(figures))
+
+
+_UNSET = {
+    name: None if field.is_required() else field.default
+    for name, field in RecallConfidence.model_fields.items()
+}
 
 
 def unknown(reason: str, result_count: int) -> RecallConfidence:

@@ -90,6 +90,7 @@ class FlowSettings(Generic[Item]):
         cache: Where re-embedded vectors are kept; None where no encoder was given.
         embed_limit: At most this many candidates are embedded again.
         annotate: Which items carry the report.
+        metadata_key: Where they carry it.
         reranking: How the reranker is used; None where there is none.
         selection: How the selector is asked; None where there is none.
         keep_texts: Whether the pool holds the texts, which a calibration cuts its questions from.
@@ -103,6 +104,7 @@ class FlowSettings(Generic[Item]):
     cache: EmbeddingCache | None = None
     embed_limit: int = 50
     annotate: str = "all"
+    metadata_key: str = "recall"
     reranking: Reranking | None = None
     selection: SelectionOptions | None = None
     keep_texts: bool = False
@@ -171,13 +173,16 @@ def recall_flow(
         items = found.items[: settings.embed_limit]
         cosines, embed_reason = yield from _embed_again(query, items, settings.text_of, cache)
         source, reason = ("embeddings", None) if cosines else (None, embed_reason)
-    cosines = _fitted(cosines, len(found.items))
-    scores = None if found.scores is None else _fitted(found.scores, len(found.items))
+    count, scores = len(found.items), found.scores
+    if cosines is None or len(cosines) != count:
+        cosines = _filled_up(cosines, count)
+    if scores is not None and len(scores) != count:
+        scores = _filled_up(scores, count)
     confidence = _judge(cosines, scores, settings)
     if confidence.reason == "no_scores" and reason:
-        confidence = unknown(reason, len(cosines))
+        confidence = unknown(reason, count)
     if confidence.reason in _NO_COSINES:
-        cosines, source = [None] * len(cosines), None
+        cosines, source = [None] * count, None
     page, selection, ranked = found.page, NOT_CONFIGURED, None
     if settings.reranking is not None:
         texts = (settings.read_text_of(found.items[position]) for position in page)
@@ -205,11 +210,10 @@ def recall_flow(
     )
 
 
-def _fitted(values: Sequence[float | None] | None, count: int) -> Sequence[float | None]:
+def _filled_up(values: Sequence[float | None] | None, count: int) -> list[float | None]:
     """One entry per candidate: those that were not measured have None."""
-    if values is None:
-        return [None] * count
-    return values if len(values) == count else [*values, *[None] * (count - len(values))]
+    known = values or ()
+    return [*known, *[None] * (count - len(known))]
 
 
 def _judge(

@@ -134,7 +134,7 @@ def report_dict(
     """
     report = {
         "v": 1,
-        "confidence": dict(vars(confidence)),  # all of its fields are plain JSON values
+        "confidence": vars(confidence).copy(),  # all of its fields are plain JSON values
         "selection": fresh_copy(_set_only(vars(selection))),
         "cosine_source": cosine_source,
     }
@@ -145,14 +145,13 @@ def report_dict(
 
 def metadata_entry(report: Mapping[str, Any], rank: int, cosine: float | None) -> dict[str, Any]:
     """One item's own copy of the report, with its rank on the page (from 0) and its cosine."""
+    entry = {**report}
+    entry["confidence"] = report["confidence"].copy()
+    entry["selection"] = fresh_copy(report["selection"])
+    entry["rank"] = rank
     known = cosine is not None and isfinite(cosine)
-    return {
-        **report,
-        "confidence": dict(report["confidence"]),
-        "selection": fresh_copy(report["selection"]),
-        "rank": rank,
-        "cosine": round(cosine, COSINE_DECIMALS) if known else None,  # type: ignore[arg-type]
-    }
+    entry["cosine"] = round(cosine, COSINE_DECIMALS) if known else None  # type: ignore[arg-type]
+    return entry
 
 
 def fresh_copy(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,11 +160,13 @@ def fresh_copy(value: Mapping[str, Any]) -> dict[str, Any]:
     Metadata is plain JSON almost everywhere, so this is as good as a deep copy, several times
     faster, and cannot fail on a value that does not support copying.
     """
-    copy = dict(value)
+    copy = {**value}
     try:
-        for key, item in copy.items():
-            if type(item) is dict or type(item) is list:
-                copy[key] = _fresh(item)
+        for key, item in value.items():
+            if type(item) is list:
+                copy[key] = [_fresh(each) if type(each) in _NESTED else each for each in item]
+            elif type(item) is dict:
+                copy[key] = fresh_copy(item)
     except RecursionError:  # cyclic, or deeper than anybody reads: shared from the top on
         return dict(value)
     return copy
@@ -174,7 +175,10 @@ def fresh_copy(value: Mapping[str, Any]) -> dict[str, Any]:
 def _fresh(value: Any) -> Any:
     if type(value) is dict:
         return fresh_copy(value)
-    return [_fresh(item) if type(item) is dict or type(item) is list else item for item in value]
+    return [_fresh(each) if type(each) in _NESTED else each for each in value]
+
+
+_NESTED = (dict, list)
 
 
 def _set_only(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -105,6 +105,7 @@ class SignalFields(BaseModel):
             cache=EmbeddingCache() if encodes else None,
             embed_limit=embed_limit,
             annotate=self.annotate,
+            metadata_key=self.metadata_key,
             reranking=self.reranking,
             selection=self._selection(),
         )

@@ -12,9 +12,7 @@ from typing import Any, Literal
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 
-from langchain_recall_signal.inner import (
-    page_size,
-)
+from langchain_recall_signal.inner import page_size
 from langchain_recall_signal.reader import Reader
 from langchain_recall_signal.stores import Hits
 from langchain_recall_signal.tap import Recorder
@@ -52,39 +50,40 @@ class Call:
     """One call of the wrapped retriever.
 
     Args:
-        retriever: The wrapped retriever.
-        reader: How its scores are read.
-        pool_size: Candidates to look at where one search can bring them.
-        k: The page size asked for at the call or at construction.
+        reader: The wrapped retriever, and how its scores are read.
+        k: The page size asked for at this call; None for the wrapper's own.
         kwargs: What else the caller passed on.
         method: The method that the wrapped retriever will be called by.
+
+    Raises:
+        ConfigurationError: ``k`` is no whole number of at least 1.
     """
 
     def __init__(
-        self,
-        retriever: Runnable[Any, Any],
-        reader: Reader,
-        pool_size: int,
-        k: int | None,
-        kwargs: dict[str, Any],
-        method: Method = "invoke",
+        self, reader: Reader, k: int | None, kwargs: dict[str, Any], method: Method
     ) -> None:
-        if k is not None and (type(k) is not int or k < 1):
+        if k is None:
+            k = reader.k
+        elif type(k) is not int or k < 1:
             given = k if isinstance(k, int | float) else type(k).__name__
             raise ConfigurationError(f"k must be a whole number of at least 1, got {given}")
         self.reader = reader
         self.is_async = method == "ainvoke"
         self.recorder = Recorder(reader.tap)
         self.k = limit = k
-        self.retriever = self.target = retriever
-        if reader.sees(retriever, kwargs):  # only here is the page cut from a longer list
-            self.k = page_size(retriever, k)
-            self.target = reader.tapped(retriever)
-            limit = max(self.k, pool_size) if self.k and reader.widens else k
-        self.own_kwargs = self.kwargs = kwargs
-        if limit is not None and reader.takes_k[method]:
-            self.kwargs = {**kwargs, "k": limit}
-            self.own_kwargs = {**kwargs, "k": self.k}
+        self.target = reader.retriever
+        if reader.sees(kwargs):  # only here is the page cut from a longer list
+            self.k = page_size(reader.retriever, k)
+            self.target = reader.tapped()
+            limit = max(self.k, reader.pool_size) if self.k and reader.widens else k
+        self.kwargs = kwargs
+        self.passes_k = limit is not None and reader.takes_k[method]
+        self.searched_with = {**kwargs, "k": limit} if self.passes_k else kwargs
+
+    @property
+    def own_kwargs(self) -> dict[str, Any]:
+        """What the retriever gets where it is asked for its own page."""
+        return {**self.kwargs, "k": self.k} if self.passes_k else self.kwargs
 
     @property
     def is_tied(self) -> bool:
@@ -93,10 +92,10 @@ class Call:
         The page is then taken from the retriever itself, at its own size.
         """
         adapter, hits, k = self.reader.adapter, self.recorder.hits, self.k
-        if adapter is None or adapter.ties_keep_order or hits is None or not k or len(hits) <= k:
+        if adapter is None or adapter.ties_keep_order or hits is None or not k:
             return False
-        scores = [hit[1] for hit in hits[: k + 1]]
-        return any(map(eq, scores, scores[1:]))
+        scores = hits.scores[: k + 1]
+        return len(scores) > k and any(map(eq, scores, scores[1:]))
 
     def with_own_page(self, found: Candidates[Document], returned: Any) -> Candidates[Document]:
         """The same candidates, with the page that the retriever returned by itself."""
@@ -121,30 +120,19 @@ class Call:
             InvalidResultError: It returned something other than a list of documents.
         """
         try:
-            found = checked_items(
-                (yield Retrieve(self.target, self.kwargs, self.recorder)), Document
-            )
+            search = Retrieve(self.target, self.searched_with, self.recorder)
+            found = checked_items((yield search), Document)
         except Exception as error:
-            if self.target is self.retriever:
+            if self.target is self.reader.retriever:
                 raise
             log.warning("searching with scores failed: %s", type(error).__name__)
-            self.recorder.hits = None
-            found = checked_items((yield Retrieve(self.retriever, self.own_kwargs)), Document)
-        candidates = yield from self.read(found)
-        if self.is_tied:
-            own = yield Retrieve(self.retriever, self.own_kwargs)
-            candidates = self.with_own_page(candidates, own)
-        return candidates
-
-    def read(self, documents: list[Document]) -> Steps:
-        """The candidates behind what the wrapped retriever returned."""
-        hits = self.recorder.as_hits()
-        page: Sequence[int] | None = None
-        if hits is not None:
-            page = _positions(documents, hits.documents, self.k)
-        if hits is None or page is None:
-            hits = Hits(documents, ())
-            page = range(len(documents) if self.k is None else min(self.k, len(documents)))
+            self.recorder = Recorder()
+            found = checked_items(
+                (yield Retrieve(self.reader.retriever, self.own_kwargs)), Document
+            )
+        hits, page = self.seen(found)
+        if page is None:
+            page = range(len(found) if self.k is None else min(self.k, len(found)))
             reading = Reading(None, reason=self.reader.why_not)
         elif self.is_async and self.reader.waits:
             reading = yield Wait(partial(self.reader.read, hits))
@@ -152,7 +140,7 @@ class Call:
             reading = self.reader.read(hits)
         if reading.for_unit_vectors or (reading.cosines is None and reading.scores is None):
             reading = yield from completed(reading, self.reader.access(hits))
-        return Candidates(
+        candidates = Candidates(
             items=hits.documents,
             page=page,
             cosines=reading.cosines,
@@ -160,6 +148,19 @@ class Call:
             source=reading.source,
             reason=reading.reason,
         )
+        if self.is_tied:
+            own = yield Retrieve(self.reader.retriever, self.own_kwargs)
+            candidates = self.with_own_page(candidates, own)
+        return candidates
+
+    def seen(self, documents: list[Document]) -> tuple[Hits, Sequence[int] | None]:
+        """The hits behind these documents, and the places of the page among them.
+
+        Where none were seen, or something else was returned, the documents alone and None.
+        """
+        hits = self.recorder.hits
+        page = None if hits is None else _positions(documents, hits.documents, self.k)
+        return (Hits(documents, ()), None) if hits is None or page is None else (hits, page)
 
 
 def _place(document: Document, among: dict[int, Document]) -> int | None:

@@ -9,10 +9,11 @@ from langchain_core.documents import Document
 
 from langchain_recall_signal.response import RecallResponse
 from recall_signal.flow import Outcome
+from recall_signal.models import copied_with
 from recall_signal.reports import fresh_copy
 from recall_signal.settings import id_in
 
-__all__ = ["annotated", "id_of", "respond", "text_of"]
+__all__ = ["id_of", "page_of", "respond", "text_of"]
 
 log = logging.getLogger(__name__)
 
@@ -27,25 +28,28 @@ def id_of(key: str | None, document: Document) -> str | None:
     return id_in(document.metadata, key, document.id)
 
 
-def annotated(document: Document, key: str, entry: dict[str, Any] | None) -> Document:
-    """A copy with metadata of its own; a document that cannot be copied goes out as it is.
+def page_of(outcome: Outcome[Document]) -> list[Document]:
+    """The page as it leaves us: copies that carry the entries.
 
-    Args:
-        document: Shared with the store, and left alone.
-        key: The metadata key of the entry.
-        entry: What the copy carries under the key, None for nothing.
+    A document that cannot be copied goes out as it is.
     """
-    try:
-        metadata = fresh_copy(document.metadata)
-        if entry is not None:
-            metadata[key] = entry
-        copied = document.__copy__()
-        vars(copied)["metadata"] = metadata  # what model_copy(update=) does, at half its cost
-        copied.model_fields_set.add("metadata")
-        return copied
-    except Exception as error:
-        log.warning("a document could not be copied: %s", type(error).__name__)
-        return document
+    key = outcome.settings.metadata_key
+    page = []
+    for document, entry in zip(outcome.items, outcome.entries, strict=True):
+        try:
+            page.append(_annotated(document, key, entry))
+        except Exception as error:
+            log.warning("a document could not be copied: %s", type(error).__name__)
+            page.append(document)
+    return page
+
+
+def _annotated(document: Document, key: str, entry: dict[str, Any] | None) -> Document:
+    """A copy with metadata of its own; the document is shared with the store, and left alone."""
+    metadata = fresh_copy(document.metadata)
+    if entry is not None:
+        metadata[key] = entry
+    return copied_with(document, {"metadata": metadata})
 
 
 def respond(outcome: Outcome[Document], documents: list[Document]) -> RecallResponse:

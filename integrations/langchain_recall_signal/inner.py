@@ -87,8 +87,9 @@ def page_size(retriever: Runnable[Any, Any], k: int | None) -> int | None:
         if "k" in retriever.kwargs:
             return _whole(retriever.kwargs["k"])
         retriever = retriever.bound
-    if "k" in retriever.search_kwargs:
-        return _whole(retriever.search_kwargs["k"])
+    settings = retriever.search_kwargs
+    if "k" in settings:
+        return _whole(settings["k"])
     return _default_k(type(retriever.vectorstore))
 
 

@@ -36,9 +36,18 @@ class Reader:
     Args:
         retriever: The wrapped retriever.
         score_kind: The declared kind; None to go by the store.
+        pool_size: Candidates to look at where one search can bring them.
+        k: The wrapper's page size; None leaves it to the retriever.
     """
 
-    def __init__(self, retriever: Runnable[Any, Any], score_kind: ScoreKind | None) -> None:
+    def __init__(
+        self,
+        retriever: Runnable[Any, Any],
+        score_kind: ScoreKind | None,
+        pool_size: int,
+        k: int | None,
+    ) -> None:
+        self.retriever, self.pool_size, self.k = retriever, pool_size, k
         self.kind = score_kind
         self.store: Any = searched_store(retriever)
         self.adapter = None if self.store is None else find_adapter(self.store)
@@ -54,15 +63,15 @@ class Reader:
             adapter, store = self.adapter, self.store
             self.tap = Tap(adapter.scored_search(store), adapter.score_key(store))
 
-    def fits(self, retriever: Runnable[Any, Any]) -> bool:
+    def fits(self) -> bool:
         """Whether the retriever still searches the store that this was made for."""
-        return self.store is getattr(innermost(retriever), "vectorstore", self.store)
+        return self.store is getattr(innermost(self.retriever), "vectorstore", self.store)
 
-    def sees(self, retriever: Runnable[Any, Any], kwargs: Mapping[str, Any]) -> bool:
+    def sees(self, kwargs: Mapping[str, Any]) -> bool:
         """Whether the scores of a search with these arguments are seen."""
         if not self.taps or self.adapter is None or not self.adapter.unlike:
             return self.taps
-        return self.adapter.unlike.isdisjoint(search_arguments(retriever, kwargs))
+        return self.adapter.unlike.isdisjoint(search_arguments(self.retriever, kwargs))
 
     @property
     def waits(self) -> bool:
@@ -93,8 +102,9 @@ class Reader:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_tapped": None}  # the class of a view has no name to be found by
 
-    def tapped(self, retriever: Runnable[Any, Any]) -> Runnable[Any, Any]:
+    def tapped(self) -> Runnable[Any, Any]:
         """The retriever on a view of its store, made anew when its settings have changed."""
+        retriever = self.retriever
         if not isinstance(retriever, VectorStoreRetriever):
             return tapped(retriever)
         made, settings = self._tapped, vars(retriever)

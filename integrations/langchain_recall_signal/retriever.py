@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from functools import partial
-from typing import Any, Literal, Self
+from functools import cached_property, partial
+from typing import Any, Self
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -17,10 +17,10 @@ from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import run_in_executor
 from langchain_core.vectorstores import VectorStore
-from pydantic import ConfigDict, PrivateAttr, field_validator
+from pydantic import ConfigDict, field_validator
 
 from langchain_recall_signal.call import Call
-from langchain_recall_signal.documents import annotated, id_of, respond, text_of
+from langchain_recall_signal.documents import id_of, page_of, respond, text_of
 from langchain_recall_signal.drivers import Driver, Parts
 from langchain_recall_signal.encoders import encoder_name
 from langchain_recall_signal.events import asend, send
@@ -32,7 +32,7 @@ from langchain_recall_signal.selector import RunnableSelector
 from recall_signal import CalibrationError, ConfigurationError
 from recall_signal.calibration.through import SelfCalibrating
 from recall_signal.driver import drive, drive_async
-from recall_signal.flow import Outcome, recall_flow
+from recall_signal.flow import recall_flow
 from recall_signal.settings import WrapperFields
 
 __all__ = ["RecallRetriever"]
@@ -88,8 +88,6 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
     retriever: Runnable[Any, Any]
     embeddings: Embeddings | None = None
 
-    _parts: Parts = PrivateAttr()
-
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._prepare()
@@ -104,8 +102,9 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
         return self.model_copy(update=changed)
 
     def __getstate__(self) -> dict[Any, Any]:
-        # What is worked out from the settings is worked out anew where it arrives.
-        return {**super().__getstate__(), "__pydantic_private__": {}}
+        state = super().__getstate__()
+        settings = {name: value for name, value in state["__dict__"].items() if name != "_parts"}
+        return {**state, "__dict__": settings}  # the rest is worked out anew where it arrives
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
@@ -121,11 +120,19 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
             f"or RunnableLambda(function), got {type(value).__name__}"
         )
 
-    def _prepare(self) -> None:
-        """Check the settings against each other, once, and make what every call shares."""
+    def _prepare(self) -> Parts:
+        """Check the settings against each other, and keep what every call shares."""
+        self.__dict__["_parts"] = parts = self._made_parts()
+        return parts
+
+    @cached_property
+    def _parts(self) -> Parts:  # in the instance's own dict, where a call finds it fastest
+        return self._made_parts()
+
+    def _made_parts(self) -> Parts:
         self.check_page(page_size(self.retriever, self.k))
         kind = self.declared_kind
-        reader = Reader(self.retriever, kind)
+        reader = Reader(self.retriever, kind, self.pool_size, self.k)
         if kind and kind.convertible and not reader.taps and not self.embeddings:
             raise self._wrong(
                 f"score_kind={str(kind)!r} needs scores, and {type(self.retriever).__name__} "
@@ -141,16 +148,17 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
             embed_limit=self.pool_size,
         )
         used = settings.reranking
-        inner = innermost(self.retriever)
-        self._parts = Parts(
+        inner: Any = innermost(self.retriever)
+        # langchain-core has no public name for these
+        of_store = inner._get_ls_params() if isinstance(inner, BaseRetriever) else {}
+        return Parts(
             settings=settings,
             encoder=encoder,
             reader=reader,
             embeddings=self.embeddings,
             selector=None if self.selector is None else RunnableSelector(self.selector),
             reranker=None if used is None else as_reranker(used.options.model),
-            trace=super()._get_ls_params(),
-            traced=inner if isinstance(inner, BaseRetriever) else None,
+            trace={**of_store, **super()._get_ls_params()},
         )
 
     @classmethod
@@ -231,12 +239,8 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
 
         return RunnableLambda(recall, afunc=arecall, name="recall")
 
-    def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
-        parts = self._parts
-        if parts.traced is None:
-            return parts.trace.copy()
-        # langchain-core has no public name for these
-        return {**parts.traced._get_ls_params(**kwargs), **parts.trace}
+    def _get_ls_params(self, **_kwargs: Any) -> LangSmithRetrieverParams:
+        return self._current_parts().trace.copy()
 
     def _get_relevant_documents(
         self,
@@ -249,13 +253,15 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
         **kwargs: Any,
     ) -> list[Document]:
         parts = self._current_parts()
-        call = self._call(parts, k, kwargs, "invoke")
+        call = Call(parts.reader, k, kwargs, "invoke")
         driver = Driver(query, parts, _config, run_manager)
         outcome = drive(recall_flow(query, parts.settings, call.steps()), driver.perform)
-        response = self._finish(outcome, _seen)
+        page = page_of(outcome)
+        if _seen is not None:
+            _seen.append(respond(outcome, page))
         if run_manager.handlers:
             send(outcome.report, run_manager.get_child())
-        return response
+        return page
 
     async def _aget_relevant_documents(
         self,
@@ -269,16 +275,18 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
     ) -> list[Document]:
         parts = self._current_parts()
         if parts.reader.waits:  # what a store has to tell must not block the loop
-            call = await run_in_executor(None, self._call, parts, k, kwargs, "ainvoke")
+            call = await run_in_executor(None, Call, parts.reader, k, kwargs, "ainvoke")
         else:
-            call = self._call(parts, k, kwargs, "ainvoke")
+            call = Call(parts.reader, k, kwargs, "ainvoke")
         driver = Driver(query, parts, _config, run_manager)
         flow = recall_flow(query, parts.settings, call.steps())
         outcome = await drive_async(flow, driver.aperform)
-        response = self._finish(outcome, _seen)
+        page = page_of(outcome)
+        if _seen is not None:
+            _seen.append(respond(outcome, page))
         if run_manager.handlers:
             await asend(outcome.report, run_manager.get_child())
-        return response
+        return page
 
     def _current_parts(self) -> Parts:
         """What every call shares, made anew where a store was exchanged under the retriever.
@@ -286,33 +294,12 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
         A calibration or thresholds of another encoder than the new store's are left out.
         """
         parts = self._parts
-        if parts.reader.fits(self.retriever):
+        if parts.reader.fits():
             return parts
         try:
-            self._prepare()
+            return self._prepare()
         except (CalibrationError, ConfigurationError) as error:
             log.warning("the store was exchanged, and its encoder is another one: %s", error)
             bare = self.model_copy(update={"calibration": None, "thresholds": None})
-            self._parts = bare._parts
-        return self._parts
-
-    def _call(
-        self,
-        parts: Parts,
-        k: int | None,
-        kwargs: dict[str, Any],
-        method: Literal["invoke", "ainvoke"],
-    ) -> Call:
-        k = self.k if k is None else k
-        return Call(self.retriever, parts.reader, self.pool_size, k, kwargs, method)
-
-    def _finish(
-        self, outcome: Outcome[Document], seen: list[RecallResponse] | None
-    ) -> list[Document]:
-        """The annotated copies of the page; ``seen`` gets the whole response."""
-        documents = []
-        for document, entry in zip(outcome.items, outcome.entries, strict=True):
-            documents.append(annotated(document, self.metadata_key, entry))
-        if seen is not None:
-            seen.append(respond(outcome, documents))
-        return documents
+            self.__dict__["_parts"] = bare._parts
+            return bare._parts

@@ -9,7 +9,6 @@ Neither the retriever nor the store is touched, and there is exactly one search.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -50,41 +49,45 @@ class Recorder:
 
     Attributes:
         tap: What is looked at.
-        hits: What was found, with the store's own numbers.
+        seen: What a scored search inside of the call's own found.
         query_vector: What was searched with.
         is_closed: Whether the call's own search has returned.
     """
 
     tap: Tap = Tap()
-    hits: Sequence[tuple[Document, Any]] | None = None
+    seen: Sequence[tuple[Document, Any]] | None = None
     query_vector: Sequence[float] | None = None
     is_closed: bool = False
+    _hits: Hits | None = None
 
     def see(self, hits: Sequence[tuple[Document, Any]]) -> None:
         """Keep what a scored search inside of the call's own found."""
         if not self.is_closed:
-            self.hits = hits
+            self.seen = hits
 
     def close(self, hits: Sequence[tuple[Document, Any]]) -> list[Document]:
         """Keep what the call's own search found, and nothing after it."""
+        documents = [hit[0] for hit in hits]
         if not self.is_closed:
-            self.hits, self.is_closed = hits, True
-        return [hit[0] for hit in hits]
+            self.is_closed = True
+            self._hits = Hits(tuple(documents), [hit[1] for hit in hits], self.query_vector)
+        return documents
 
     def after_own_search(self, documents: list[Document]) -> list[Document]:
         """What the plain search found; some stores put the score into the metadata."""
         key = self.tap.score_key
         if key is not None:
-            self.close([(document, document.metadata.get(key)) for document in documents])
+            return self.close([(document, document.metadata.get(key)) for document in documents])
         self.is_closed = True
         return documents
 
-    def as_hits(self) -> Hits | None:
-        """The recorded search, None where there was none."""
-        if self.hits is None:
-            return None
-        documents, scores = zip(*self.hits, strict=True) if self.hits else ((), ())
-        return Hits(documents, scores, self.query_vector)
+    @property
+    def hits(self) -> Hits | None:
+        """What was found, with the store's own numbers; None where nothing was seen."""
+        if self._hits is None and self.seen is not None:
+            documents, scores = zip(*self.seen, strict=True) if self.seen else ((), ())
+            self._hits = Hits(documents, scores, self.query_vector)
+        return self._hits
 
 
 listening: ContextVar[Recorder | None] = ContextVar("recall_signal_recorder", default=None)
@@ -113,46 +116,13 @@ def _view(store: VectorStore) -> VectorStore:
 @cache
 def _view_class(store_class: type[VectorStore]) -> type[VectorStore]:
     """A subclass under the same name, so that traces go on naming the store's class."""
-
-    def similarity_search(self: Any, query: str, *args: Any, **kwargs: Any) -> list[Document]:
-        recorder = _listener()
-        search = recorder.tap.search
-        if search is not None:
-            with suppress(NotImplementedError):
-                return recorder.close(getattr(self, search)(query, *args, **kwargs))
-        found = store_class.similarity_search(self, query, *args, **kwargs)
-        return recorder.after_own_search(found)
-
-    async def asimilarity_search(
-        self: Any, query: str, *args: Any, **kwargs: Any
-    ) -> list[Document]:
-        recorder = _listener()
-        search = recorder.tap.search
-        if search is not None:
-            with suppress(NotImplementedError):
-                return recorder.close(await getattr(self, f"a{search}")(query, *args, **kwargs))
-        found = await store_class.asimilarity_search(self, query, *args, **kwargs)
-        return recorder.after_own_search(found)
-
-    def similarity_search_with_score(self: Any, *args: Any, **kwargs: Any) -> Any:
-        hits = store_class.similarity_search_with_score(self, *args, **kwargs)
-        _listener().see(hits)
-        return hits
-
-    async def asimilarity_search_with_score(self: Any, *args: Any, **kwargs: Any) -> Any:
-        hits = await store_class.asimilarity_search_with_score(self, *args, **kwargs)
-        _listener().see(hits)
-        return hits
-
+    plain, scored = _plain_searches(store_class), _scored_searches(store_class)
     namespace: dict[str, Any] = {
         "__slots__": (),
         "__module__": store_class.__module__,
         "__qualname__": store_class.__qualname__,
         "__del__": _leave_open,
-        "similarity_search": similarity_search,
-        "asimilarity_search": asimilarity_search,
-        "similarity_search_with_score": similarity_search_with_score,
-        "asimilarity_search_with_score": asimilarity_search_with_score,
+        **{search.__name__: search for search in (*plain, *scored)},
     }
     for name in (
         "similarity_search_with_score_by_vector",
@@ -164,6 +134,52 @@ def _view_class(store_class: type[VectorStore]) -> type[VectorStore]:
         store_class.__name__, (store_class,), exec_body=lambda body: body.update(namespace)
     )
     return view_class
+
+
+def _plain_searches(store_class: type[VectorStore]) -> tuple[Any, Any]:
+    """The searches that a retriever calls, answered by the scored one where there is one."""
+
+    def similarity_search(self: Any, query: str, *args: Any, **kwargs: Any) -> list[Document]:
+        recorder = _listener()
+        search = recorder.tap.search
+        if search is not None:
+            try:
+                return recorder.close(getattr(self, search)(query, *args, **kwargs))
+            except NotImplementedError:
+                pass  # the plain one may be there all the same
+        found = store_class.similarity_search(self, query, *args, **kwargs)
+        return recorder.after_own_search(found)
+
+    async def asimilarity_search(
+        self: Any, query: str, *args: Any, **kwargs: Any
+    ) -> list[Document]:
+        recorder = _listener()
+        search = recorder.tap.search
+        if search is not None:
+            try:
+                return recorder.close(await getattr(self, f"a{search}")(query, *args, **kwargs))
+            except NotImplementedError:
+                pass
+        found = await store_class.asimilarity_search(self, query, *args, **kwargs)
+        return recorder.after_own_search(found)
+
+    return similarity_search, asimilarity_search
+
+
+def _scored_searches(store_class: type[VectorStore]) -> tuple[Any, Any]:
+    """The searches with scores, whose hits are seen."""
+
+    def similarity_search_with_score(self: Any, *args: Any, **kwargs: Any) -> Any:
+        hits = store_class.similarity_search_with_score(self, *args, **kwargs)
+        _listener().see(hits)
+        return hits
+
+    async def asimilarity_search_with_score(self: Any, *args: Any, **kwargs: Any) -> Any:
+        hits = await store_class.asimilarity_search_with_score(self, *args, **kwargs)
+        _listener().see(hits)
+        return hits
+
+    return similarity_search_with_score, asimilarity_search_with_score
 
 
 def _leave_open(_view: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from llama_index.core.schema import MetadataMode, NodeWithScore
 
+from recall_signal.models import copied_with
 from recall_signal.reports import fresh_copy
 from recall_signal.settings import id_in
 
@@ -57,7 +58,7 @@ def _copy(item: NodeWithScore, key: str, entry: dict[str, Any] | None) -> NodeWi
         "excluded_llm_metadata_keys": _with(node.excluded_llm_metadata_keys, hidden),
         "excluded_embed_metadata_keys": _with(node.excluded_embed_metadata_keys, hidden),
     }
-    return item.model_copy(update={"node": node.model_copy(update=update)})
+    return copied_with(item, {"node": copied_with(node, update)})
 
 
 def _with(keys: list[str], more: list[str]) -> list[str]:

@@ -95,6 +95,6 @@ class RecallPostprocessor(SignalFields, BaseNodePostprocessor):
         return Driver(bundle, settings, steps, encoder)
 
     def _finish(self, outcome: Outcome[NodeWithScore]) -> list[NodeWithScore]:
-        response = respond(outcome, self.metadata_key)
+        response = respond(outcome)
         tell([response])
         return response.nodes

@@ -46,9 +46,9 @@ def flow_settings(
     )
 
 
-def respond(outcome: Outcome[NodeWithScore], key: str) -> RecallResponse:
+def respond(outcome: Outcome[NodeWithScore]) -> RecallResponse:
     """The response with its page of annotated copies; the event is sent."""
-    rerank = outcome.rerank
+    rerank, key = outcome.rerank, outcome.settings.metadata_key
     dispatch_signal(outcome.confidence, outcome.selection, outcome.cosine_source, rerank)
     pairs = zip(outcome.items, outcome.entries, strict=True)
     return RecallResponse(

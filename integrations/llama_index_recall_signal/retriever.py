@@ -223,7 +223,7 @@ class RecallRetriever(SelfCalibrating, BaseRetriever):
         Where the level could not be measured here, whoever watches also hears of what wrapped
         retrievers further inside measured.
         """
-        response = respond(outcome, self._fields.metadata_key)
+        response = respond(outcome)
         measured = response.confidence.level != "unknown"
         tell([response] if measured else [*inside, response])
         return response.nodes

@@ -154,6 +154,14 @@ async def test_tracing_goes_on_naming_the_store_and_its_encoder(way: str) -> Non
     assert names == {"recall", "vectorstore"}
 
 
+def test_tracing_names_the_store_that_is_searched_now() -> None:
+    bare = simple_store().as_retriever()
+    wrapper, tracer = RecallRetriever(retriever=bare), Tracer()
+    bare.vectorstore = faiss_store(encoder_for([[1.0, 0.0]], [1.0, 0.0]), 1)
+    wrapper.invoke(QUERY, {"callbacks": [tracer]})
+    assert [run["metadata"]["ls_vector_store_provider"] for run in tracer.runs] == ["FAISS"] * 2
+
+
 def test_tracing_of_other_runnables() -> None:
     tracer = Tracer()
     inner = RunnableLambda(lambda query: documents(1))

@@ -129,7 +129,7 @@ class TestKnownStores:
         token = listening.set(recorder)
         tapped(store.as_retriever()).invoke(QUERY)
         listening.reset(token)
-        hits = recorder.as_hits()
+        hits = recorder.hits
         assert hits is not None
         assert hits.query_vector == [1.0] * DIMENSION
 

@@ -49,6 +49,8 @@ class _Facts:
         kind: What the index's number is.
         shortest: The smallest length of a stored vector.
         longest: The greatest.
+        norm: The length of the stored vectors, where they have one.
+        spread: How far lengths differ, relative to it.
         readable: Whether the index gives single vectors back.
         positions: The place of each id, read when it is needed.
     """
@@ -59,6 +61,8 @@ class _Facts:
     kind: ScoreKind
     shortest: float = inf
     longest: float = 0.0
+    norm: float = 0.0
+    spread: float = inf
     readable: bool = False
     positions: dict[str, int] | None = None
 
@@ -68,20 +72,14 @@ class _Facts:
 
     def still_hold(self, store: Any) -> bool:
         """Whether the store is still as it was."""
-        return self.fit(store) and self.known == len(store.index_to_docstore_id)
-
-    @property
-    def norm(self) -> float:
-        """The length of the stored vectors, where they have one."""
-        return (self.shortest + self.longest) / 2.0 if self.longest else 0.0
+        ids = store.index_to_docstore_id
+        return self.ids is ids and self.known == len(ids) and self.index is store.index
 
     def hold_for(self, query_norm: float) -> bool:
         """Whether the stored norms are known and equal enough for a query of this norm."""
-        norm = self.norm
-        if not norm or not query_norm:
+        if not query_norm or not self.norm:
             return False
-        spread = (self.longest - self.shortest) / norm
-        return spread * max(1.0, norm / query_norm) <= _EQUAL_NORMS
+        return self.spread * max(1.0, self.norm / query_norm) <= _EQUAL_NORMS
 
     def measure(self, start: int, end: int) -> None:
         """Look at the lengths of the vectors at these places."""
@@ -90,6 +88,8 @@ class _Facts:
             norms = np.linalg.norm(vectors, axis=1)
             self.shortest = min(self.shortest, float(norms.min()))
             self.longest = max(self.longest, float(norms.max()))
+        self.norm = (self.shortest + self.longest) / 2.0 if self.longest else 0.0
+        self.spread = (self.longest - self.shortest) / self.norm if self.norm else inf
 
 
 _facts: WeakKeyDictionary[Any, _Facts] = WeakKeyDictionary()
@@ -112,12 +112,11 @@ class FaissAdapter(StoreAdapter):
     def read(self, store: Any, hits: Hits) -> Reading:
         """By the exact formula, where the norms are known; elsewhere the vectors decide."""
         facts = _facts_of(store)
-        if not facts.kind.convertible:
-            return Reading(None, reason="score_not_convertible")
         query_norm = _query_norm(store, hits.query_vector)
         if facts.hold_for(query_norm):
             return Reading(_exact(hits.scores, facts.kind, query_norm, facts.norm), "store")
-        return Reading(None, reason="norm_unknown")
+        known = facts.kind.convertible
+        return Reading(None, reason="norm_unknown" if known else "score_not_convertible")
 
     def vectors(self, store: Any, documents: Sequence[Document]) -> Sequence[Any | None] | None:
         """The stored vectors, by id; not every index gives them back."""

@@ -1,0 +1,59 @@
+"""Pydantic models made from values that are known to be valid, without a look at them.
+
+Made several times in every query, where validation would cost more than the rest. This is the one
+place that knows how pydantic keeps a model: four attributes, which it names in the docstring of
+``BaseModel`` and which ``copy`` and ``pickle`` of a model are built on.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+__all__ = ["copied_with", "made_of"]
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_keep = object.__setattr__  # a frozen model has no other way
+
+
+def made_of(model: type[Model], values: dict[str, Any], fields_set: set[str]) -> Model:
+    """What the constructor of a model without private attributes makes of valid values.
+
+    Args:
+        model: The class.
+        values: Every field, in the order of the class. Kept, not copied.
+        fields_set: The fields that count as set. Kept, not copied.
+    """
+    made: Model = object.__new__(model)
+    _keep(made, "__dict__", values)
+    _keep(made, "__pydantic_fields_set__", fields_set)
+    _keep(made, "__pydantic_extra__", None)
+    _keep(made, "__pydantic_private__", None)
+    return made
+
+
+def copied_with(model: Model, update: dict[str, Any]) -> Model:
+    """A shallow copy with other values of some fields: ``model_copy`` at half its cost.
+
+    Args:
+        model: Left alone.
+        update: The fields, with values that have to be valid.
+    """
+    if not _is_plain(type(model)):
+        return model.model_copy(update=update)
+    fields_set = {*model.__pydantic_fields_set__, *update}
+    return made_of(type(model), {**vars(model), **update}, fields_set)
+
+
+@lru_cache(maxsize=256)
+def _is_plain(model: type[BaseModel]) -> bool:
+    """Whether its copies are made of its fields alone, in pydantic's own way."""
+    has_more = model.model_config.get("extra") == "allow" or model.__private_attributes__
+    own_ways = [getattr(model, name) is not getattr(BaseModel, name) for name in _WAYS]
+    return not has_more and not any(own_ways)
+
+
+_WAYS = ("__new__", "__copy__", "model_copy")
