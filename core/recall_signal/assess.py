@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from math import dist, isfinite, sqrt
 from typing import Any, Protocol
 
-from recall_signal.confidence import Level, RecallConfidence, measured, unknown
+from recall_signal.confidence import Level, RecallConfidence, unknown
 from recall_signal.errors import InvalidInputError
+from recall_signal.models import made_of
 from recall_signal.pool import Pool
 from recall_signal.thresholds import (
     DEFAULT_THRESHOLDS,
@@ -161,7 +162,8 @@ def _by_background(ranked: list[float], count: int, cuts: Thresholds) -> RecallC
         level, note = "moderate", _NEAR_DUPLICATE
     else:
         note = _NOTES[level]
-    return measured(
+    return made_of(
+        RecallConfidence,
         {
             "level": level,
             "top_score": round(top, 3),
@@ -170,7 +172,12 @@ def _by_background(ranked: list[float], count: int, cuts: Thresholds) -> RecallC
             "result_count": count,
             "rationale": f"Top cosine {top:.2f}, {figures}: {note}",
             "basis": basis,
-        }
+            "probability": None,
+            "reason": None,
+            "rerank_score": None,
+            "match": None,
+        },
+        _MEASURED.copy(),
     )
 
 
@@ -234,6 +241,17 @@ def _band(value: float, high: float, moderate: float, low: float) -> Level:
         return "moderate"
     return "low" if value >= low else "none"
 
+
+_MEASURED = {
+    "level",
+    "top_score",
+    "prominence",
+    "relative_margin",
+    "result_count",
+    "rationale",
+    "basis",
+}
+"""The fields that two or more cosines decide."""
 
 _NOTES: dict[Level, str] = {
     "high": "a strong match, clearly separated. Read these; the exact fact is not verified.",

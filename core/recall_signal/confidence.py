@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
-
-from recall_signal.models import made_of
 
 __all__ = [
     "LEVELS",
@@ -15,7 +13,6 @@ __all__ = [
     "Level",
     "Match",
     "RecallConfidence",
-    "measured",
     "unknown",
 ]
 
@@ -87,17 +84,6 @@ class RecallConfidence(BaseModel):
         from recall_signal.display import confidence_html
 
         return confidence_html(self)
-
-
-def measured(figures: dict[str, Any]) -> RecallConfidence:
-    """What the constructor makes of these fields, which have to be valid: none is checked."""
-    return made_of(RecallConfidence, {**_UNSET, **figures}, set(figures))
-
-
-_UNSET = {
-    name: None if field.is_required() else field.default
-    for name, field in RecallConfidence.model_fields.items()
-}
 
 
 def unknown(reason: str, result_count: int) -> RecallConfidence:

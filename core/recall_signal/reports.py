@@ -135,7 +135,7 @@ def report_dict(
     report = {
         "v": 1,
         "confidence": vars(confidence).copy(),  # all of its fields are plain JSON values
-        "selection": fresh_copy(_set_only(vars(selection))),
+        "selection": _set_only(vars(selection)),
         "cosine_source": cosine_source,
     }
     if rerank is not None:
@@ -182,4 +182,8 @@ _NESTED = (dict, list)
 
 
 def _set_only(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None}
+    return {
+        key: [*value] if type(value) is list else value
+        for key, value in values.items()
+        if value is not None
+    }

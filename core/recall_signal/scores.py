@@ -140,18 +140,17 @@ def to_cosine(score: float | None, kind: ScoreKind | str) -> float | None:
         ConfigurationError: There is no such kind.
         InvalidInputError: The score is not a number.
     """
-    formula = _FORMULAS.get(parse_score_kind(kind))
-    if score is None or formula is None:
-        return None
-    number = _number(score)
-    cosine = formula(number) if isfinite(number) else None
-    return cosine if cosine is None or isfinite(cosine) else None
+    cosines, _ = to_cosines([score], kind)
+    return cosines[0] if cosines else None
+
+
+_NOT_NUMBERS = (bool, str, bytes)  # float() would take them
 
 
 def _number(score: Any) -> float:
     """A built-in float; NaN for what no float can hold."""
     try:
-        if not isinstance(score, bool | str | bytes):
+        if not isinstance(score, _NOT_NUMBERS):
             return float(score)
     except OverflowError:
         return float("nan")
@@ -170,11 +169,16 @@ def to_cosines(
         without a formula and ``score_out_of_range`` where a finite score is impossible for
         the kind: one such score shows that the kind is wrong, so none of the list is used.
     """
-    parsed = parse_score_kind(kind)
-    if not parsed.convertible:
+    formula = _FORMULAS.get(parse_score_kind(kind))
+    if formula is None:
         return None, "score_not_convertible"
-    cosines = [to_cosine(score, parsed) for score in scores]
-    for score, cosine in zip(scores, cosines, strict=True):
-        if cosine is None and score is not None and isfinite(score):
-            return None, "score_out_of_range"
+    numbers = [s if type(s) is float or s is None else _number(s) for s in scores]
+    cosines: list[float | None] = []
+    for number in numbers:
+        cosine = None
+        if number is not None and isfinite(number):
+            cosine = formula(number)
+            if cosine is None or not isfinite(cosine):
+                return None, "score_out_of_range"
+        cosines.append(cosine)
     return cosines, None

@@ -27,8 +27,6 @@ __all__ = [
 Adapter = TypeVar("Adapter")
 Found = TypeVar("Found")
 
-_PLAIN = {float, type(None)}
-
 _A_RANKING, _A_RISE = 4, 1e-3
 """Hits, and a rise from the first to the last, from which an order is no accident."""
 
@@ -77,7 +75,9 @@ def read_scores(
         return Reading(None, reason="score_out_of_range", for_unit_vectors=unchecked)
     if ranked and _rises(known):
         return Reading(None, reason="score_inverted", for_unit_vectors=unchecked)
-    return replace(_reading(cosines, source), for_unit_vectors=unchecked)
+    reading = _reading(cosines, source)
+    reading.for_unit_vectors = unchecked
+    return reading
 
 
 def read_vectors(query_vector: Any, vectors: Sequence[Any | None]) -> Reading:
@@ -101,10 +101,18 @@ def checked(reading: Any, count: int) -> Reading:
     for values in (reading.cosines, reading.scores):
         if values is not None and len(values) != count:
             raise ValueError("an adapter must read one value for each hit")
-    if reading.cosines is not None and not set(map(type, reading.cosines)) <= _PLAIN:
-        plain = [None if cosine is None else float(cosine) for cosine in reading.cosines]
-        return replace(reading, cosines=plain)
-    return reading
+    if reading.cosines is None or _are_plain(reading.cosines):
+        return reading
+    plain = [None if cosine is None else float(cosine) for cosine in reading.cosines]
+    return replace(reading, cosines=plain)
+
+
+def _are_plain(cosines: Sequence[float | None]) -> bool:
+    """Whether all are built-in floats: one numpy scalar makes the sum another type."""
+    try:
+        return type(sum(cosines, 0.0)) is float  # type: ignore[type-var]
+    except TypeError:
+        return False
 
 
 def checked_items(returned: Any, item_class: type[Found]) -> list[Found]:
@@ -113,7 +121,7 @@ def checked_items(returned: Any, item_class: type[Found]) -> list[Found]:
     Raises:
         InvalidResultError: It is something other than a list of the framework's own items.
     """
-    if isinstance(returned, list | tuple):
+    if isinstance(returned, (list, tuple)):
         if set(map(type, returned)) <= {item_class}:
             return list(returned)
         if all(isinstance(item, item_class) for item in returned):

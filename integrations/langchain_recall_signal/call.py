@@ -12,7 +12,6 @@ from typing import Any, Literal
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 
-from langchain_recall_signal.inner import page_size
 from langchain_recall_signal.reader import Reader
 from langchain_recall_signal.stores import Hits
 from langchain_recall_signal.tap import Recorder
@@ -70,12 +69,7 @@ class Call:
         self.reader = reader
         self.is_async = method == "ainvoke"
         self.recorder = Recorder(reader.tap)
-        self.k = limit = k
-        self.target = reader.retriever
-        if reader.sees(kwargs):  # only here is the page cut from a longer list
-            self.k = page_size(reader.retriever, k)
-            self.target = reader.tapped()
-            limit = max(self.k, reader.pool_size) if self.k and reader.widens else k
+        self.target, self.k, limit = reader.plan(k, kwargs)
         self.kwargs = kwargs
         self.passes_k = limit is not None and reader.takes_k[method]
         self.searched_with = {**kwargs, "k": limit} if self.passes_k else kwargs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from langchain_core.documents import Document
 
@@ -37,19 +36,14 @@ def page_of(outcome: Outcome[Document]) -> list[Document]:
     page = []
     for document, entry in zip(outcome.items, outcome.entries, strict=True):
         try:
-            page.append(_annotated(document, key, entry))
+            metadata = fresh_copy(document.metadata)  # the document is shared with the store
+            if entry is not None:
+                metadata[key] = entry
+            page.append(copied_with(document, {"metadata": metadata}))
         except Exception as error:
             log.warning("a document could not be copied: %s", type(error).__name__)
             page.append(document)
     return page
-
-
-def _annotated(document: Document, key: str, entry: dict[str, Any] | None) -> Document:
-    """A copy with metadata of its own; the document is shared with the store, and left alone."""
-    metadata = fresh_copy(document.metadata)
-    if entry is not None:
-        metadata[key] = entry
-    return copied_with(document, {"metadata": metadata})
 
 
 def respond(outcome: Outcome[Document], documents: list[Document]) -> RecallResponse:

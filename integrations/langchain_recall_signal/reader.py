@@ -15,6 +15,7 @@ from langchain_recall_signal.inner import (
     expects_k,
     innermost,
     is_tappable,
+    page_size,
     search_arguments,
     searched_store,
 )
@@ -57,47 +58,58 @@ class Reader:
         """Whether the scores of the search are seen."""
         self.takes_k = {way: expects_k(retriever, way) for way in ("invoke", "ainvoke")}
         self._tapped: tuple[list[Any], Runnable[Any, Any]] | None = None
-        self._widens: bool | None = None
+        self._widens = False
+        self._unlike: frozenset[str] = frozenset()
         self.tap = Tap()
         if self.taps and self.adapter is not None:
             adapter, store = self.adapter, self.store
             self.tap = Tap(adapter.scored_search(store), adapter.score_key(store))
+            self._unlike = adapter.unlike
 
     def fits(self) -> bool:
         """Whether the retriever still searches the store that this was made for."""
         return self.store is getattr(innermost(self.retriever), "vectorstore", self.store)
 
-    def sees(self, kwargs: Mapping[str, Any]) -> bool:
-        """Whether the scores of a search with these arguments are seen."""
-        if not self.taps or self.adapter is None or not self.adapter.unlike:
-            return self.taps
-        return self.adapter.unlike.isdisjoint(search_arguments(self.retriever, kwargs))
+    def plan(
+        self, k: int | None, kwargs: Mapping[str, Any]
+    ) -> tuple[Runnable[Any, Any], int | None, int | None]:
+        """Whom to invoke, the size of the page, and how many to ask for.
+
+        Only where scores are seen, the page is cut from a longer list.
+        """
+        retriever = self.retriever
+        if not self.taps or (self._unlike and self._asks_unlike(kwargs)):
+            return retriever, k, k
+        page = page_size(retriever, k)
+        if page and (self._widens or self._keeps_order()):
+            return self.tapped(), page, max(page, self.pool_size)
+        return self.tapped(), page, k
+
+    def _asks_unlike(self, kwargs: Mapping[str, Any]) -> bool:
+        """Whether scores cannot be seen in a search with these arguments."""
+        return not self._unlike.isdisjoint(search_arguments(self.retriever, kwargs))
 
     @property
     def waits(self) -> bool:
         """Whether what is needed of the store's settings has to be waited for."""
         return self.kind is None and self.adapter is not None and self.adapter.waits(self.store)
 
-    @property
-    def widens(self) -> bool:
+    def _keeps_order(self) -> bool:
         """Whether more hits mean more cosines, and leave those of the page alone.
 
-        Fused and scaled scores may put other documents first where more are asked for.
+        Fused and scaled scores may put other documents first where more are asked for. What is
+        not known yet may be known at the next call.
         """
-        if not self._widens:  # what is not known yet may be known at the next call
-            self._widens = self.taps and self._keeps_order()
-        return self._widens
-
-    def _keeps_order(self) -> bool:
         kind = self.kind
         try:
             if kind is None and self.adapter is not None:
                 kind = parse_score_kind(self.adapter.score_kind(self.store))
+            self._widens = kind is ScoreKind.BM25 or (kind is not None and kind.convertible)
         except NotImplementedError:  # an adapter that reads in its own way
-            return True
+            self._widens = True
         except Exception:  # said when the scores are read
-            return False
-        return kind is ScoreKind.BM25 or (kind is not None and kind.convertible)
+            self._widens = False
+        return self._widens
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_tapped": None}  # the class of a view has no name to be found by

@@ -14,18 +14,17 @@ from langchain_core.documents import Document
 from llama_index.core.schema import NodeWithScore, TextNode
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
-from recall_signal import RecallConfidence
-from recall_signal.confidence import measured
+from recall_signal import RecallConfidence, assess
 from recall_signal.models import copied_with
 
-FIGURES: dict[str, Any] = {
-    "level": "high",
-    "top_score": 0.91,
-    "prominence": 0.5,
-    "relative_margin": None,
-    "result_count": 50,
-    "rationale": "Two figures.",
-    "basis": "prominence",
+FIGURES = {
+    "level",
+    "top_score",
+    "prominence",
+    "relative_margin",
+    "result_count",
+    "rationale",
+    "basis",
 }
 
 
@@ -61,12 +60,19 @@ def assert_alike(one: BaseModel, other: BaseModel) -> None:
     assert list(vars(one)) == list(vars(other))
 
 
+def measured() -> RecallConfidence:
+    return assess([0.9, 0.4, 0.2])
+
+
 class TestMeasured:
     def test_it_is_what_the_constructor_makes(self) -> None:
-        assert_alike(measured(FIGURES), RecallConfidence(**FIGURES))
+        signal = measured()
+        figures = {name: getattr(signal, name) for name in signal.model_fields_set}
+        assert figures.keys() == FIGURES
+        assert_alike(signal, RecallConfidence(**figures))
 
     def test_it_goes_the_ways_of_any_model(self) -> None:
-        signal = measured(FIGURES)
+        signal = measured()
         for other in (
             pickle.loads(pickle.dumps(signal)),
             copy.copy(signal),
@@ -78,10 +84,10 @@ class TestMeasured:
 
     def test_it_is_frozen(self) -> None:
         with pytest.raises(ValidationError, match="frozen"):
-            measured(FIGURES).level = "low"  # type: ignore[misc]
+            measured().level = "low"  # type: ignore[misc]
 
     def test_two_share_nothing(self) -> None:
-        one, other = measured(FIGURES), measured(FIGURES)
+        one, other = measured(), measured()
         assert vars(one) is not vars(other)
         assert one.model_fields_set is not other.model_fields_set
 

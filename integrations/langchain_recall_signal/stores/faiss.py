@@ -114,7 +114,8 @@ class FaissAdapter(StoreAdapter):
         facts = _facts_of(store)
         query_norm = _query_norm(store, hits.query_vector)
         if facts.hold_for(query_norm):
-            return Reading(_exact(hits.scores, facts.kind, query_norm, facts.norm), "store")
+            cosines = _exact(hits.scores, facts.kind, query_norm, facts.norm)
+            return Reading(cosines, "store")
         known = facts.kind.convertible
         return Reading(None, reason="norm_unknown" if known else "score_not_convertible")
 
