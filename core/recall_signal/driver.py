@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, TypeVar
 
-__all__ = ["drive", "drive_async", "raise_if_cancelled"]
+__all__ = ["CallCancelled", "drive", "drive_async", "raise_if_cancelled"]
 
 Asked = TypeVar("Asked")
 Result = TypeVar("Result")
@@ -32,15 +32,33 @@ def drive(flow: Generator[Asked, Any, Result], perform: Callable[[Asked], Any]) 
         return result
 
 
+class CallCancelled(Exception):
+    """A call of ours was cancelled by what it called, and not the task that waits for it."""
+
+
 async def drive_async(
-    flow: Generator[Asked, Any, Result], perform: Callable[[Asked], Awaitable[Any]]
+    flow: Generator[Asked, Any, Result],
+    perform: Callable[[Asked], Awaitable[Any]],
+    own: tuple[type, ...] = (),
 ) -> Result:
-    """Run a flow to its end, awaiting each request."""
+    """Run a flow to its end, awaiting each request.
+
+    Args:
+        flow: What asks.
+        perform: Carries out one request.
+        own: Requests for extra steps of ours. Where one of those is cancelled by what it calls,
+            the flow hears of a failure: :class:`CallCancelled`.
+    """
     try:
         request = next(flow)
         while True:
             try:
                 answer = await perform(request)
+            except asyncio.CancelledError:
+                if not isinstance(request, own):
+                    raise
+                raise_if_cancelled()
+                request = flow.throw(CallCancelled())
             except Exception as error:
                 request = flow.throw(error)
             else:

@@ -22,6 +22,7 @@ from recall_signal.assess import Calibrator, assess
 from recall_signal.confidence import RecallConfidence, unknown
 from recall_signal.embedding import EmbeddingCache, VectorMismatch, as_vectors, cosines_of
 from recall_signal.pool import Pool
+from recall_signal.reading import EmbedQuery, Wait
 from recall_signal.reports import (
     NOT_CONFIGURED,
     CosineSource,
@@ -34,7 +35,15 @@ from recall_signal.reranking import Rerank, Reranked, Reranking, rerank_page, wi
 from recall_signal.selection import Ask, SelectionOptions, select_page
 from recall_signal.thresholds import Thresholds
 
-__all__ = ["Candidates", "Embed", "FlowSettings", "Outcome", "Search", "recall_flow"]
+__all__ = [
+    "OUR_STEPS",
+    "Candidates",
+    "Embed",
+    "FlowSettings",
+    "Outcome",
+    "Search",
+    "recall_flow",
+]
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +59,9 @@ class Embed:
 
 
 Request = Embed | Rerank | Ask
+
+OUR_STEPS = (Embed, EmbedQuery, Wait, Rerank, Ask)
+"""What is asked for on top of the search: no failure of these may cost the page."""
 
 _NO_COSINES = ("score_out_of_range", "adapter_failed")
 """Reasons that say that none of the values read is a cosine, so that none is shown as one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import Enum
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -20,9 +21,29 @@ from recall_signal.selection import SelectionOptions
 from recall_signal.selection.options import DEFAULT_TIMEOUT
 from recall_signal.thresholds import Thresholds
 
-__all__ = ["DEFAULT_POOL_SIZE", "RESERVED_KEYS", "SignalFields", "WrapperFields", "id_in"]
+__all__ = [
+    "DEFAULT_POOL_SIZE",
+    "RESERVED_KEYS",
+    "UNSET",
+    "SignalFields",
+    "Unset",
+    "WrapperFields",
+    "id_in",
+]
 
 DEFAULT_POOL_SIZE = 50
+
+
+class Unset(Enum):
+    """The default of a setting of which it matters whether it was given."""
+
+    UNSET = "unset"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+UNSET = Unset.UNSET
 
 RESERVED_KEYS = frozenset({"page_content", "score", "relevance_score", "similarity"})
 """Metadata keys that prompts, tracers and rerankers read as something else."""
@@ -48,6 +69,7 @@ class SignalFields(BaseModel):
     id_key: str | None = None
 
     def __init__(self, **settings: Any) -> None:
+        settings = {name: value for name, value in settings.items() if value is not UNSET}
         try:
             super().__init__(**settings)
         except ValidationError as error:

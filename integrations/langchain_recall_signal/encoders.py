@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
-from recall_signal.driver import raise_if_cancelled
 from recall_signal.encoders import DemoEncoder, Encoder
 from recall_signal.flow import Embed
 
@@ -53,12 +51,8 @@ def embed(encoder: Any, request: Embed) -> tuple[Any, Any]:
 
 async def aembed(encoder: Any, request: Embed) -> tuple[Any, Any]:
     """:func:`embed`, asynchronously."""
-    try:
-        vectors = await encoder.aembed_documents(request.texts) if request.texts else []
-        return await encoder.aembed_query(request.query), vectors
-    except asyncio.CancelledError:
-        raise_if_cancelled()
-        raise RuntimeError("the encoder's own call was cancelled") from None
+    vectors = await encoder.aembed_documents(request.texts) if request.texts else []
+    return await encoder.aembed_query(request.query), vectors
 
 
 def encoder_name(encoder: Any) -> str | None:

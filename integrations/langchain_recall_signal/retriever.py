@@ -32,7 +32,7 @@ from langchain_recall_signal.selector import RunnableSelector
 from recall_signal import CalibrationError, ConfigurationError
 from recall_signal.calibration.through import SelfCalibrating
 from recall_signal.driver import drive, drive_async
-from recall_signal.flow import recall_flow
+from recall_signal.flow import OUR_STEPS, recall_flow
 from recall_signal.settings import WrapperFields
 
 __all__ = ["RecallRetriever"]
@@ -280,7 +280,7 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
             call = Call(parts.reader, k, kwargs, "ainvoke")
         driver = Driver(query, parts, _config, run_manager)
         flow = recall_flow(query, parts.settings, call.steps())
-        outcome = await drive_async(flow, driver.aperform)
+        outcome = await drive_async(flow, driver.aperform, OUR_STEPS)
         page = page_of(outcome)
         if _seen is not None:
             _seen.append(respond(outcome, page))

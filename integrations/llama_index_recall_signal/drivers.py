@@ -14,7 +14,7 @@ from llama_index_recall_signal.reranker import Reranker, arerank, rerank
 from llama_index_recall_signal.selector import aask, ask
 from recall_signal.calibration.through import WrapperParts
 from recall_signal.driver import drive, drive_async
-from recall_signal.flow import Embed, FlowSettings, Outcome, Request, recall_flow
+from recall_signal.flow import OUR_STEPS, Embed, FlowSettings, Outcome, Request, recall_flow
 from recall_signal.reading import EmbedQuery, StoreMemory, Wait
 from recall_signal.reranking import Rerank
 from recall_signal.selection import Selector
@@ -65,7 +65,7 @@ class Driver:
     async def arun(self) -> Outcome[NodeWithScore]:
         """Carry it out, asynchronously."""
         flow = recall_flow(self.bundle.query_str, self.settings, self.steps)
-        return await drive_async(flow, self._aperform)
+        return await drive_async(flow, self._aperform, OUR_STEPS)
 
     def _perform(self, request: Request | Retrieve | EmbedQuery | Wait) -> Any:
         if isinstance(request, Retrieve):

@@ -28,8 +28,7 @@ from recall_signal.calibration.through import SelfCalibrating
 from recall_signal.flow import Outcome
 from recall_signal.reading import StoreMemory
 from recall_signal.selection import SelectionOptions
-from recall_signal.selection.options import DEFAULT_TIMEOUT
-from recall_signal.settings import DEFAULT_POOL_SIZE
+from recall_signal.settings import UNSET, Unset
 
 __all__ = ["RecallRetriever"]
 
@@ -59,7 +58,8 @@ class RecallRetriever(SelfCalibrating, BaseRetriever):
             asked for that many; of what any other retriever returns, the first k are the page.
         pool_size: Candidates looked at in the one search of a ``VectorIndexRetriever`` in its
             default mode. An approximate index may search wider for them than for ``k``;
-            ``pool_size=k`` leaves it alone. For others the pool is what they return.
+            ``pool_size=k`` leaves it alone. For others the pool is what they return. 50 where
+            it is not given.
         thresholds: Other cuts than the default ones.
         metadata_key: Where each node carries the reports. An entry of that name is replaced in
             the copy.
@@ -72,7 +72,8 @@ class RecallRetriever(SelfCalibrating, BaseRetriever):
         selector: Trims the page: an LLM or any :class:`~recall_signal.selection.Selector`. Only
             ever removes nodes, and leaves the page alone where it cannot surely do that. Its
             prompt is ``selection`` in ``get_prompts``.
-        selector_timeout: Seconds for the selector; None waits for as long as it takes.
+        selector_timeout: Seconds for the selector; None waits for as long as it takes. Where it
+            is not given, that of ``selector_options``.
         selector_options: Everything else about the selection.
         reranker: Scores the page's texts: a rerank postprocessor, a model of
             sentence-transformers, or a function ``(query, texts) -> scores``; within
@@ -94,7 +95,7 @@ class RecallRetriever(SelfCalibrating, BaseRetriever):
         embed_model: BaseEmbedding | None = None,
         score_kind: ScoreKind | str = "auto",
         k: int | None = None,
-        pool_size: int = DEFAULT_POOL_SIZE,
+        pool_size: int | Unset = UNSET,
         thresholds: Thresholds | None = None,
         metadata_key: str = "recall",
         annotate: Literal["all", "first", "none"] = "all",
@@ -102,17 +103,13 @@ class RecallRetriever(SelfCalibrating, BaseRetriever):
         calibration: Calibration | None = None,
         baseline: Baseline | None = None,
         selector: Any = None,
-        selector_timeout: float | None = DEFAULT_TIMEOUT,
+        selector_timeout: float | Unset | None = UNSET,
         selector_options: SelectionOptions | None = None,
         reranker: Any = None,
         use_rerank: bool = False,
         reorder: bool = True,
     ) -> None:
-        chosen: dict[str, Any] = {}  # what differs from its default was surely meant
-        if pool_size != DEFAULT_POOL_SIZE:
-            chosen["pool_size"] = pool_size
-        if selector_timeout != DEFAULT_TIMEOUT:
-            chosen["selector_timeout"] = selector_timeout
+        maybe: dict[str, Any] = {"pool_size": pool_size, "selector_timeout": selector_timeout}
         fields = RetrieverFields(
             retriever=retriever,
             embed_model=embed_model,
@@ -129,7 +126,7 @@ class RecallRetriever(SelfCalibrating, BaseRetriever):
             reranker=reranker,
             use_rerank=use_rerank,
             reorder=reorder,
-            **chosen,
+            **maybe,
         )
         self._fields = fields
         self._prepare()
@@ -155,8 +152,8 @@ class RecallRetriever(SelfCalibrating, BaseRetriever):
         )
 
     def _with(self, **changed: Any) -> Self:
-        fields = {name: getattr(self._fields, name) for name in RetrieverFields.model_fields}
-        return type(self)(**{**fields, **changed})
+        given = {name: getattr(self._fields, name) for name in self._fields.model_fields_set}
+        return type(self)(**{**given, **changed})
 
     def __getstate__(self) -> dict[str, Any]:
         # What is worked out from the settings is worked out anew where it arrives.

@@ -1,6 +1,5 @@
 """What we add on our own account never costs the page, and changes nothing of it."""
 
-import asyncio
 from typing import Any
 
 import faiss
@@ -144,19 +143,6 @@ def test_metadata_that_contains_itself_is_handed_on() -> None:
     document.metadata = {"cyclic": cyclic}
     page = RecallRetriever(retriever=RunnableLambda(lambda _: [document])).invoke(QUERY)
     assert page[0].metadata["recall"]["confidence"]["level"] == "unknown"
-
-
-async def test_an_encoder_whose_own_call_is_cancelled_does_not_cancel_us() -> None:
-    encoder = encoder_for(np.eye(DIMENSION), np.eye(DIMENSION)[0])
-
-    async def cancelled(_: Any) -> Any:
-        raise asyncio.CancelledError
-
-    encoder.aembed_documents = cancelled  # type: ignore[method-assign]
-    wrapped = RecallRetriever(retriever=RunnableLambda(lambda _: documents(3)), embeddings=encoder)
-    response = await wrapped.arecall(QUERY)
-    assert len(response.documents) == 3
-    assert response.confidence.reason == "embedding_failed"
 
 
 def test_a_hiccup_of_the_encoder_is_not_remembered() -> None:
