@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from recall_signal.confidence import Level, RecallConfidence
+from recall_signal.errors import InvalidInputError
 
 __all__ = ["ADVICE_TEXTS", "Advice", "advice"]
 
@@ -33,5 +34,13 @@ def advice(confidence: RecallConfidence) -> Advice:
     ``read`` for high and moderate, ``fallback`` (prefer an external source) for low and none,
     ``undecided`` where nothing was measured. A hint about topical match strength, never a
     verdict that the exact fact is stored.
+
+    Raises:
+        InvalidInputError: It is not a signal; a response has one under ``confidence``.
     """
+    if not isinstance(confidence, RecallConfidence):
+        raise InvalidInputError(
+            f"advice takes a RecallConfidence, such as response.confidence, "
+            f"got {type(confidence).__name__}"
+        )
     return _ADVICE[confidence.level]

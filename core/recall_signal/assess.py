@@ -139,8 +139,8 @@ def _not_a_number(value: Any) -> str:
 
 def _by_background(ranked: list[float], count: int, cuts: Thresholds) -> RecallConfidence:
     """Two or more cosines: how far the best one stands out from all the others."""
-    top, rest = ranked[0] + 0.0, ranked[1:]  # without the sign of a zero
-    background = sum(rest) / len(rest) + 0.0
+    top, rest = ranked[0], ranked[1:]
+    background = sum(rest) / len(rest)
     lead = top - background
     std = dist(rest, (background,) * len(rest)) / sqrt(len(rest))
     level: Level
@@ -152,11 +152,11 @@ def _by_background(ranked: list[float], count: int, cuts: Thresholds) -> RecallC
             level = "moderate"
         else:
             level = "low" if prominence >= cuts.prominence_low else "none"
-        figures = f"prominence {prominence:.2f} over a mean background of {background:.2f}"
+        figures = f"prominence {prominence:.2f} over a mean background of {background:z.2f}"
         rounded, basis = round(prominence, 3), "prominence"
     else:
         level = _band(top, cuts.cosine_high, cuts.cosine_moderate, cuts.cosine_low)
-        figures = f"no usable background (mean {background:.2f})"
+        figures = f"no usable background (mean {background:z.2f})"
         rounded, basis = None, "absolute"
     if top >= cuts.cosine_high and (level == "low" or level == "none"):
         level, note = "moderate", _NEAR_DUPLICATE
@@ -166,16 +166,13 @@ def _by_background(ranked: list[float], count: int, cuts: Thresholds) -> RecallC
         RecallConfidence,
         {
             "level": level,
-            "top_score": round(top, 3),
+            "top_score": round(top, 3) + 0.0,
             "prominence": rounded,
             "relative_margin": round(lead / std, 3) if std > FLAT_STD else None,
             "result_count": count,
-            "rationale": f"Top cosine {top:.2f}, {figures}: {note}",
+            "rationale": f"Top cosine {top:z.2f}, {figures}: {note}",
             "basis": basis,
-            "probability": None,
-            "reason": None,
-            "rerank_score": None,
-            "match": None,
+            **_UNSET,
         },
         _MEASURED.copy(),
     )
@@ -188,13 +185,13 @@ def _alone(ranked: list[float], count: int, cuts: Thresholds) -> RecallConfidenc
     note = (
         "a strong match, with no background to back it up. Read it, with care."
         if strong
-        else "a modest match, with no background to compare it with. Consider an external source."
+        else "a weak match, with no background to compare it with. Consider an external source."
     )
     return RecallConfidence(
         level="moderate" if strong else "low",
-        top_score=round(top, 3),
+        top_score=round(top, 3) + 0.0,
         result_count=count,
-        rationale=f"Only one cosine, {top:.2f}: {note}",
+        rationale=f"Only one cosine, {top:z.2f}: {note}",
         basis="absolute",
     )
 
@@ -252,6 +249,12 @@ _MEASURED = {
     "basis",
 }
 """The fields that two or more cosines decide."""
+
+_UNSET = {
+    name: field.default
+    for name, field in RecallConfidence.model_fields.items()
+    if name not in _MEASURED
+}
 
 _NOTES: dict[Level, str] = {
     "high": "a strong match, clearly separated. Read these; the exact fact is not verified.",

@@ -163,11 +163,9 @@ def fresh_copy(value: Mapping[str, Any]) -> dict[str, Any]:
     copy = {**value}
     try:
         for key, item in value.items():
-            if type(item) is list:
-                copy[key] = [_fresh(each) if type(each) in _NESTED else each for each in item]
-            elif type(item) is dict:
-                copy[key] = fresh_copy(item)
-    except RecursionError:  # cyclic, or deeper than anybody reads: shared from the top on
+            if type(item) in _NESTED:
+                copy[key] = _fresh(item)
+    except RecursionError:  # cyclic, or deeper than anybody reads: shared from some depth on
         return dict(value)
     return copy
 

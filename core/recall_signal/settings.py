@@ -177,11 +177,13 @@ class WrapperFields(SignalFields):
     reorder: bool = True
 
     def check_page(self, page_size: int | None) -> None:
-        """Refuse a pool that was set smaller than the page.
+        """Refuse a page of nothing, and a pool that was set smaller than the page.
 
         Raises:
-            ConfigurationError: ``pool_size`` was set below the page size.
+            ConfigurationError: The page size is below 1, or ``pool_size`` was set below it.
         """
+        if page_size is not None and page_size < 1:
+            raise self._wrong(f"the wrapped retriever has k={page_size}; it must be at least 1")
         chosen = "pool_size" in self.model_fields_set
         if chosen and page_size and self.pool_size < page_size:
             raise self._wrong(f"pool_size={self.pool_size} is below the page's k={page_size}")

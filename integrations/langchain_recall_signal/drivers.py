@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
-from langchain_core.retrievers import LangSmithRetrieverParams
+from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import patch_config, run_in_executor
 
@@ -33,7 +33,8 @@ class Parts(WrapperParts):
         embeddings: The wrapper's encoder, for texts that are embedded again.
         selector: Whom the flow's ``Ask`` goes to: a ``RunnableSelector``, where it asks one.
         reranker: Whom its ``Rerank`` goes to.
-        trace: What tracers are told of the wrapper and of its store.
+        trace: What tracers are told of the wrapper, and of a plain retriever's store.
+        traced: Who tells them more at each call.
     """
 
     reader: Reader
@@ -41,6 +42,7 @@ class Parts(WrapperParts):
     selector: Any
     reranker: Reranker | None
     trace: LangSmithRetrieverParams
+    traced: BaseRetriever | None
 
 
 @dataclass(slots=True)

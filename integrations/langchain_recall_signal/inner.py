@@ -52,8 +52,14 @@ def retriever_of(
     """LangChain's own retriever on a store.
 
     Raises:
-        ConfigurationError: The store makes one of its own kind, whose settings mean other things.
+        ConfigurationError: It is no store, or one that makes a retriever of its own kind, whose
+            settings mean other things.
     """
+    if not hasattr(store, "as_retriever"):
+        raise ConfigurationError(
+            f"from_vectorstore takes a vector store, got {type(store).__name__}; "
+            "a retriever is wrapped by RecallRetriever(retriever=...)"
+        )
     made: Any = store.as_retriever(search_type=search_type, search_kwargs=search_kwargs)
     if isinstance(made, VectorStoreRetriever):
         return made
@@ -131,7 +137,7 @@ def _default_k(store_class: type[VectorStore]) -> int | None:
 
 
 def _whole(value: Any) -> int | None:
-    return value if type(value) is int and value > 0 else None
+    return value if type(value) is int else None
 
 
 def _same(cls: type, base: type, name: str) -> bool:

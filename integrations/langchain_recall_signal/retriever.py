@@ -16,7 +16,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import run_in_executor
-from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from pydantic import ConfigDict, field_validator
 
 from langchain_recall_signal.call import Call
@@ -32,7 +32,7 @@ from langchain_recall_signal.selector import RunnableSelector
 from recall_signal import CalibrationError, ConfigurationError
 from recall_signal.calibration.through import SelfCalibrating
 from recall_signal.driver import drive, drive_async
-from recall_signal.flow import OUR_STEPS, recall_flow
+from recall_signal.flow import OUR_STEPS, Outcome, recall_flow
 from recall_signal.settings import WrapperFields
 
 __all__ = ["RecallRetriever"]
@@ -121,15 +121,13 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
         )
 
     def _prepare(self) -> Parts:
-        """Check the settings against each other, and keep what every call shares."""
-        self.__dict__["_parts"] = parts = self._made_parts()
-        return parts
+        """Work out anew what every call shares."""
+        self.__dict__.pop("_parts", None)
+        return self._parts
 
     @cached_property
-    def _parts(self) -> Parts:  # in the instance's own dict, where a call finds it fastest
-        return self._made_parts()
-
-    def _made_parts(self) -> Parts:
+    def _parts(self) -> Parts:
+        """What every call shares, in the instance's own dict, where a call finds it fastest."""
         self.check_page(page_size(self.retriever, self.k))
         kind = self.declared_kind
         reader = Reader(self.retriever, kind, self.pool_size, self.k)
@@ -149,8 +147,11 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
         )
         used = settings.reranking
         inner: Any = innermost(self.retriever)
-        # langchain-core has no public name for these
-        of_store = inner._get_ls_params() if isinstance(inner, BaseRetriever) else {}
+        trace, traced = super()._get_ls_params(), None
+        if type(inner) is VectorStoreRetriever:  # names classes, the same ones in each call
+            trace = {**inner._get_ls_params(), **trace}
+        elif isinstance(inner, BaseRetriever):
+            traced = inner
         return Parts(
             settings=settings,
             encoder=encoder,
@@ -158,7 +159,8 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
             embeddings=self.embeddings,
             selector=None if self.selector is None else RunnableSelector(self.selector),
             reranker=None if used is None else as_reranker(used.options.model),
-            trace={**of_store, **super()._get_ls_params()},
+            trace=trace,
+            traced=traced,
         )
 
     @classmethod
@@ -181,7 +183,8 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
             **settings: Further fields of this class.
 
         Raises:
-            ConfigurationError: The store makes a kind of retriever of its own (Azure AI Search).
+            ConfigurationError: It is no store, or makes a kind of retriever of its own (Azure AI
+                Search).
         """
         search_kwargs = dict(search_kwargs or {})
         k = search_kwargs.get("k", k)
@@ -239,8 +242,12 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
 
         return RunnableLambda(recall, afunc=arecall, name="recall")
 
-    def _get_ls_params(self, **_kwargs: Any) -> LangSmithRetrieverParams:
-        return self._current_parts().trace.copy()
+    def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
+        parts = self._current_parts()
+        if parts.traced is None:
+            return parts.trace.copy()
+        # langchain-core has no public name for these
+        return {**parts.traced._get_ls_params(**kwargs), **parts.trace}
 
     def _get_relevant_documents(
         self,
@@ -256,9 +263,7 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
         call = Call(parts.reader, k, kwargs, "invoke")
         driver = Driver(query, parts, _config, run_manager)
         outcome = drive(recall_flow(query, parts.settings, call.steps()), driver.perform)
-        page = page_of(outcome)
-        if _seen is not None:
-            _seen.append(respond(outcome, page))
+        page = self._page(outcome, _seen)
         if run_manager.handlers:
             send(outcome.report, run_manager.get_child())
         return page
@@ -281,9 +286,7 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
         driver = Driver(query, parts, _config, run_manager)
         flow = recall_flow(query, parts.settings, call.steps())
         outcome = await drive_async(flow, driver.aperform, OUR_STEPS)
-        page = page_of(outcome)
-        if _seen is not None:
-            _seen.append(respond(outcome, page))
+        page = self._page(outcome, _seen)
         if run_manager.handlers:
             await asend(outcome.report, run_manager.get_child())
         return page
@@ -293,13 +296,19 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
 
         A calibration or thresholds of another encoder than the new store's are left out.
         """
-        parts = self._parts
-        if parts.reader.fits():
-            return parts
         try:
-            return self._prepare()
+            parts = self._parts
+            return parts if parts.reader.fits() else self._prepare()
         except (CalibrationError, ConfigurationError) as error:
             log.warning("the store was exchanged, and its encoder is another one: %s", error)
             bare = self.model_copy(update={"calibration": None, "thresholds": None})
             self.__dict__["_parts"] = bare._parts
             return bare._parts
+
+    @staticmethod
+    def _page(outcome: Outcome[Document], seen: list[RecallResponse] | None) -> list[Document]:
+        """The page as it leaves us; ``seen`` gets the whole response."""
+        page = page_of(outcome)
+        if seen is not None:
+            seen.append(respond(outcome, page))
+        return page

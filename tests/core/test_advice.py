@@ -1,10 +1,17 @@
 """The wording of what to do next: a hint about strength, never a verdict."""
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
-from recall_signal import ADVICE_TEXTS, Advice, RecallConfidence, advice, assess
+from recall_signal import (
+    ADVICE_TEXTS,
+    Advice,
+    InvalidInputError,
+    RecallConfidence,
+    advice,
+    assess,
+)
 from recall_signal.confidence import LEVELS, Level
 
 
@@ -73,3 +80,9 @@ def test_the_rationale_says_the_same_as_the_advice(confidence: RecallConfidence)
 def test_no_text_is_a_verdict(verdict: str) -> None:
     texts = [*ADVICE_TEXTS.values(), *(confidence.rationale for confidence in SIGNALS)]
     assert [text for text in texts if verdict in text.lower()] == []
+
+
+@pytest.mark.parametrize("given", ["low", None, {"level": "low"}])
+def test_something_else_is_refused(given: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"such as response\.confidence, got "):
+        advice(given)

@@ -6,6 +6,8 @@ from uuid import UUID
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import RunnableLambda
 from langchain_fakes import QUERY, documents, encoder_for, entry, faiss_store, simple_store
 
@@ -160,6 +162,23 @@ def test_tracing_names_the_store_that_is_searched_now() -> None:
     bare.vectorstore = faiss_store(encoder_for([[1.0, 0.0]], [1.0, 0.0]), 1)
     wrapper.invoke(QUERY, {"callbacks": [tracer]})
     assert [run["metadata"]["ls_vector_store_provider"] for run in tracer.runs] == ["FAISS"] * 2
+
+
+def test_a_retriever_of_ones_own_is_asked_at_each_call() -> None:
+    class Named(BaseRetriever):
+        def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
+            return {**super()._get_ls_params(), "ls_embedding_provider": kwargs["tenant"]}
+
+        def _get_relevant_documents(
+            self, query: str, *, run_manager: Any, tenant: str
+        ) -> list[Document]:
+            return documents(1)
+
+    wrapper, tracer = RecallRetriever(retriever=Named()), Tracer()
+    for tenant in ("north", "south"):
+        wrapper.invoke(QUERY, {"callbacks": [tracer]}, tenant=tenant)
+    seen = [run["metadata"]["ls_embedding_provider"] for run in tracer.runs]
+    assert seen == ["north", "north", "south", "south"]
 
 
 def test_tracing_of_other_runnables() -> None:

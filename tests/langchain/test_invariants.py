@@ -42,17 +42,13 @@ class World:
 
 @st.composite
 def worlds(draw: st.DrawFn, kinds: tuple[str, ...] = ("memory", "l2", "ip")) -> World:
-    """A store of 0 to 60 documents, many of them with the very same vector.
-
-    Not in an index by inner product, where FAISS orders equal scores in another way for every k
-    (see test_equal_scores_of_an_inner_product_index).
-    """
+    """A store of 0 to 60 documents, many of them with the very same vector."""
     kind = draw(st.sampled_from(kinds))
     random = np.random.default_rng(draw(st.integers(0, 2**16)))
     count = draw(st.integers(0, 60))
-    vectors = random.standard_normal((60 if kind == "ip" else draw(st.integers(1, 20)), 4))
+    vectors = random.standard_normal((draw(st.integers(1, 60)), 4))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    copies = np.arange(count) if kind == "ip" else random.integers(0, len(vectors), count)
+    copies = random.integers(0, len(vectors), count)
     encoder = encoder_for(vectors[copies], random.standard_normal(4))
     if kind == "memory":
         store: VectorStore = in_memory(encoder, count)
@@ -107,7 +103,7 @@ def test_mmr(world: World, annotate: Any, diversity: float) -> None:
     check(world, annotate, "mmr", {"lambda_mult": diversity, "fetch_k": 30})
 
 
-@pytest.mark.parametrize("kind", ["memory", "l2"])
+@pytest.mark.parametrize("kind", ["memory", "l2", "ip"])
 @pytest.mark.parametrize("search_type", ["similarity", "mmr"])
 @given(data=st.data())
 @settings(max_examples=15, deadline=None)
@@ -119,19 +115,25 @@ async def test_async_returns_the_same(kind: str, search_type: str, data: st.Data
     assert plain(await wrapped.ainvoke(QUERY)) == plain(await bare.ainvoke(QUERY))
 
 
+@given(worlds(), st.integers(1, 60))
+@FEW
+def test_k_at_the_call(world: World, k: int) -> None:
+    bare = world.store.as_retriever(search_kwargs={"k": world.k})
+    wrapped = RecallRetriever(retriever=bare, pool_size=world.pool_size)
+    assert plain(wrapped.invoke(QUERY, k=k)) == plain(bare.invoke(QUERY, k=k))
+    (batched,) = wrapped.batch([QUERY], k=k)
+    assert plain(batched) == plain(bare.invoke(QUERY, k=k))
+
+
 def test_equal_scores_of_an_inner_product_index() -> None:
-    """FAISS orders them in another way for every k: the page is the bare one up to such ties,
-    and exactly the bare one where only k candidates are looked at."""
+    """FAISS orders them in another way for every k; the page is the bare one all the same."""
     vectors = np.eye(4)[[0, 1, 0, 1, 0, 1, 0, 2]]
     store = faiss_store(encoder_for(vectors, [0.9, 0.4, 0.1, 0.0]), 8, faiss.IndexFlatIP(4))
     bare = store.as_retriever(search_kwargs={"k": 2})
     expected = bare.invoke(QUERY)
-    exact = RecallRetriever(retriever=bare, pool_size=2).invoke(QUERY)
-    assert plain(exact) == plain(expected)
-    page = RecallRetriever(retriever=bare).invoke(QUERY)
-    assert [vectors[d.metadata["n"]].tolist() for d in page] == [
-        vectors[d.metadata["n"]].tolist() for d in expected
-    ]
+    for pool_size in (2, 50):
+        page = RecallRetriever(retriever=bare, pool_size=pool_size).invoke(QUERY)
+        assert plain(page) == plain(expected)
 
 
 def test_the_inner_product_index_is_really_inverted_here() -> None:
@@ -202,20 +204,21 @@ def test_an_entry_that_is_already_there_is_replaced_in_the_copy() -> None:
     assert kept.metadata == {"recall": "theirs"}
 
 
-@pytest.mark.parametrize("kind", ["memory", "l2"])
-def test_eight_threads_at_once(kind: str) -> None:
-    random = np.random.default_rng(1)
-    vectors = random.standard_normal((40, 8)) * random.uniform(1, 3, (40, 1))
-    encoder = encoder_for(vectors, vectors[0])
+@given(worlds(), st.integers(0, 2**16))
+@settings(max_examples=8, deadline=None)
+def test_eight_threads_at_once(world: World, seed: int) -> None:
+    random = np.random.default_rng(seed)
     queries = [f"query {n}" for n in range(64)]
-    encoder.vectors |= {query: random.standard_normal(8) for query in queries}
-    store = in_memory(encoder, 40) if kind == "memory" else faiss_store(encoder, 40)
+    store: Any = world.store
+    store.embeddings.vectors |= {query: random.standard_normal(4) for query in queries}
+    bare = store.as_retriever(search_kwargs={"k": world.k})
+    wrapped = RecallRetriever(retriever=bare, pool_size=world.pool_size)
     before = contents(store)
-    wrapped = RecallRetriever.from_vectorstore(store, k=5, pool_size=20)
     with ThreadPoolExecutor(8) as threads:
-        responses = list(threads.map(wrapped.recall, queries * 3))
-    for query, response in zip(queries * 3, responses, strict=True):
+        responses = list(threads.map(wrapped.recall, queries * 2))
+    for query, response in zip(queries * 2, responses, strict=True):
         alone = wrapped.recall(query)
         assert response.documents == alone.documents
         assert response.pool.cosines == alone.pool.cosines
+        assert plain(response.documents) == plain(bare.invoke(query))
     assert contents(store) == before

@@ -169,6 +169,10 @@ class TestConstruction:
         [
             ({"k": 0}, "k: input should be greater than or equal to 1, got 0"),
             ({"k": True}, "k: input should be a valid integer, got True"),
+            (
+                {"retriever": simple_store().as_retriever(search_kwargs={"k": 0})},
+                "the wrapped retriever has k=0; it must be at least 1",
+            ),
             ({"k": "3"}, "k: input should be a valid integer, got str"),
             ({"pool_size": 3}, "pool_size=3 is below the page's k=4"),
             ({"pool_size": 3, "k": 5}, "pool_size=3 is below the page's k=5"),

@@ -106,11 +106,12 @@ class TestIndexTypes:
             check(response, vectors)
 
     @pytest.mark.parametrize("norm", NORMS)
-    @pytest.mark.parametrize("name", ["SQ8", "SQfp16", "SQ4", "PQ4x4", "HNSW16_SQ8"])
+    @pytest.mark.parametrize("metric", [faiss.METRIC_L2, faiss.METRIC_INNER_PRODUCT])
+    @pytest.mark.parametrize("name", ["SQ8", "SQfp16", "SQ4", "PQ4x4", "HNSW16_SQ8", "RQ2x4"])
     def test_quantised_ones_give_the_cosine_with_the_vector_as_stored(
-        self, name: str, norm: str
+        self, name: str, metric: int, norm: str
     ) -> None:
-        store = faiss_store(encoder_for(NORMS[norm], ASKED), COUNT, trained(name))
+        store = faiss_store(encoder_for(NORMS[norm], ASKED), COUNT, trained(name, metric))
         decoded = store.index.reconstruct_n(0, COUNT)
         check(recall(store), decoded)
 
@@ -139,6 +140,9 @@ class TestIndexTypes:
             lambda: trained("L2norm,Flat"),
             lambda: faiss.IndexFlat(DIMENSION, faiss.METRIC_L1),
             lambda: faiss.IndexFlat(DIMENSION, faiss.METRIC_Linf),
+            lambda: faiss.IndexFlat(DIMENSION, faiss.METRIC_Lp),
+            lambda: faiss.IndexFlat(DIMENSION, faiss.METRIC_Canberra),
+            lambda: faiss.IndexFlat(DIMENSION, faiss.METRIC_BrayCurtis),
             lambda: faiss.IndexFlat(DIMENSION, faiss.METRIC_Jaccard),
         ],
     )

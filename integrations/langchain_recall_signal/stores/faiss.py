@@ -116,8 +116,9 @@ class FaissAdapter(StoreAdapter):
         if facts.hold_for(query_norm):
             cosines = _exact(hits.scores, facts.kind, query_norm, facts.norm)
             return Reading(cosines, "store")
-        known = facts.kind.convertible
-        return Reading(None, reason="norm_unknown" if known else "score_not_convertible")
+        # No norm is looked at where the number holds no cosine.
+        reason = "norm_unknown" if facts.kind.convertible else "score_not_convertible"
+        return Reading(None, reason=reason)
 
     def vectors(self, store: Any, documents: Sequence[Document]) -> Sequence[Any | None] | None:
         """The stored vectors, by id; not every index gives them back."""
