@@ -98,7 +98,7 @@ def _ranked(values: Values | Any | None) -> tuple[list[float], int]:
         total = sum(ranked)
         if type(total) is float and isfinite(total):  # numpy scalars would make it another type
             return ranked, len(values)
-    except (TypeError, OverflowError):
+    except (TypeError, ArithmeticError):  # a Decimal beside NaN raises the latter
         pass
     return sorted(filter(isfinite, map(_as_float, values)), reverse=True), len(values)
 
@@ -139,8 +139,8 @@ def _not_a_number(value: Any) -> str:
 
 def _by_background(ranked: list[float], count: int, cuts: Thresholds) -> RecallConfidence:
     """Two or more cosines: how far the best one stands out from all the others."""
-    top, rest = ranked[0], ranked[1:]
-    background = sum(rest) / len(rest)
+    rest = ranked[1:]
+    top, background = float(ranked[0]), float(sum(rest) / len(rest))
     lead = top - background
     std = dist(rest, (background,) * len(rest)) / sqrt(len(rest))
     level: Level
@@ -180,7 +180,7 @@ def _by_background(ranked: list[float], count: int, cuts: Thresholds) -> RecallC
 
 def _alone(ranked: list[float], count: int, cuts: Thresholds) -> RecallConfidence:
     """One cosine: nothing to separate it from, so its absolute strength decides."""
-    top = ranked[0]
+    top = float(ranked[0])
     strong = top >= cuts.cosine_high
     note = (
         "a strong match, with no background to back it up. Read it, with care."

@@ -7,7 +7,7 @@ how pydantic keeps a model: in the four attributes that ``copy`` and ``pickle`` 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -42,18 +42,14 @@ def copied_with(model: Model, update: dict[str, Any]) -> Model:
         model: Left alone.
         update: The fields, with values that have to be valid.
     """
-    if not _is_plain(type(model)):
+    holds_more = model.__pydantic_extra__ is not None or model.__pydantic_private__ is not None
+    if holds_more or _copies_in_its_own_way(type(model)):
         return model.model_copy(update=update)
     fields_set = {*model.__pydantic_fields_set__, *update}
     return made_of(type(model), {**vars(model), **update}, fields_set)
 
 
-@lru_cache(maxsize=256)
-def _is_plain(model: type[BaseModel]) -> bool:
-    """Whether its copies are made of its fields alone, in pydantic's own way."""
-    has_more = model.model_config.get("extra") == "allow" or model.__private_attributes__
-    own_ways = [getattr(model, name) is not getattr(BaseModel, name) for name in _WAYS]
-    return not has_more and not any(own_ways)
-
-
-_WAYS = ("__new__", "__copy__", "model_copy")
+@cache
+def _copies_in_its_own_way(model: type[BaseModel]) -> bool:
+    ways = ("__new__", "__copy__", "model_copy")
+    return any(getattr(model, way) is not getattr(BaseModel, way) for way in ways)

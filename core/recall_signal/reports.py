@@ -158,22 +158,25 @@ def fresh_copy(value: Mapping[str, Any]) -> dict[str, Any]:
     """A copy whose nested dicts and lists are new as well; other values are shared.
 
     Metadata is plain JSON almost everywhere, so this is as good as a deep copy, several times
-    faster, and cannot fail on a value that does not support copying.
+    faster, and cannot fail on a value that does not support copying. Another thread may change
+    ``value`` meanwhile.
     """
-    copy = {**value}
+    copy = dict(value)
     try:
-        for key, item in value.items():
+        for key, item in copy.items():
             if type(item) in _NESTED:
                 copy[key] = _fresh(item)
-    except RecursionError:  # cyclic, or deeper than anybody reads: shared from some depth on
+    except RecursionError:  # cyclic, or deeper than anybody reads: shared from the top on
         return dict(value)
     return copy
 
 
 def _fresh(value: Any) -> Any:
-    if type(value) is dict:
-        return fresh_copy(value)
-    return [_fresh(each) if type(each) in _NESTED else each for each in value]
+    copy = value.copy()
+    for key, item in copy.items() if type(copy) is dict else enumerate(copy):
+        if type(item) in _NESTED:
+            copy[key] = _fresh(item)
+    return copy
 
 
 _NESTED = (dict, list)

@@ -98,6 +98,12 @@ class RecallRetriever(SelfCalibrating, WrapperFields, BaseRetriever):
         copied._prepare()
         return copied
 
+    def copy(self, **changes: Any) -> Self:
+        """:meth:`model_copy` as pydantic called it once."""
+        copied: Self = super().copy(**changes)
+        copied._prepare()
+        return copied
+
     def _with(self, **changed: Any) -> Self:
         return self.model_copy(update=changed)
 

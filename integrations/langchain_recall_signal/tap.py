@@ -67,6 +67,7 @@ class Recorder:
 
     def close(self, hits: Sequence[tuple[Document, Any]]) -> list[Document]:
         """Keep what the call's own search found, and nothing after it."""
+        hits = list(hits)
         documents = [hit[0] for hit in hits]
         if not self.is_closed:
             self.is_closed = True

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from math import inf, nan
 from typing import Any
 
@@ -561,3 +563,15 @@ def test_no_zero_has_a_sign(cosines: list[float]) -> None:
     confidence = assess(cosines)
     assert str(confidence.top_score) == "0.0"
     assert "-0.00" not in confidence.rationale
+
+
+@pytest.mark.parametrize("first", [np.float16(0.5), np.float32(0.5), True, 1, Fraction(1, 2)])
+def test_whatever_numbers_come_together_built_in_floats_leave(first: Any) -> None:
+    confidence = assess([first, Fraction(3, 10), Fraction(3, 10) + Fraction(4, 10**8)])
+    figures = (confidence.top_score, confidence.prominence, confidence.relative_margin)
+    assert {type(figure) for figure in figures} == {float}
+    assert RecallConfidence.model_validate(confidence.model_dump()) == confidence
+
+
+def test_a_decimal_beside_nan_is_read() -> None:
+    assert assess([nan, Decimal("0.5")]).top_score == 0.5

@@ -1,6 +1,8 @@
 """What travels with the results: sparse, plain and independent of everything around it."""
 
 import json
+import sys
+import threading
 from typing import Any, get_args
 
 import pytest
@@ -179,3 +181,34 @@ def test_metadata_that_holds_itself_is_handed_on() -> None:
     copy = fresh_copy(value)
     assert copy is not value
     assert copy["self"]["n"] == 1
+
+
+def test_cycles_that_branch_end_soon() -> None:
+    """Each level of recursion that went on by itself would double the time."""
+    parent: dict[str, Any] = {"name": "p"}
+    parent["kids"] = [{"parent": parent}, {"parent": parent}]
+    copy = fresh_copy(parent)
+    assert copy is not parent
+    assert copy["kids"] is parent["kids"]
+
+
+def test_a_copy_may_be_made_while_another_thread_writes() -> None:
+    value = {f"key {n}": [n] for n in range(200)}
+    kept, stop = set(value), threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            value["new"] = [0]
+            del value["new"]
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(2_000):
+            assert fresh_copy(value).keys() - {"new"} == kept
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
+        writer.join()

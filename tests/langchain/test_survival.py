@@ -21,6 +21,7 @@ from langchain_fakes import (
 )
 
 from langchain_recall_signal import RecallRetriever
+from langchain_recall_signal.stores import find_adapter
 from recall_signal.testing import vectors_with_cosines
 
 
@@ -51,6 +52,20 @@ def test_what_the_retriever_raises_by_itself_is_raised() -> None:
     wrapped = RecallRetriever(retriever=capped(), score_kind="cosine")
     with pytest.raises(ValueError, match="too many"):
         wrapped.invoke(QUERY, k=6)
+
+
+def test_an_encoder_that_is_not_to_be_had_costs_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = simple_store().as_retriever(search_type="mmr")
+    wrapped = RecallRetriever(retriever=bare)
+    assert wrapped.recall(QUERY).cosine_source == "vectors"
+
+    def encoder(self: Any, store: Any) -> Any:
+        raise RuntimeError("not here")
+
+    monkeypatch.setattr(type(find_adapter(bare.vectorstore)), "encoder", encoder)
+    response = wrapped.recall(QUERY)
+    assert response.confidence.reason == "no_score_access"
+    assert plain(response.documents) == plain(bare.invoke(QUERY))
 
 
 async def test_what_is_configured_reaches_the_wrapped_retriever() -> None:
@@ -154,3 +169,28 @@ def test_a_hiccup_of_the_encoder_is_not_remembered() -> None:
     assert wrapped.recall(QUERY).confidence.level == "unknown"
     encoder.embed_documents = well  # type: ignore[method-assign]
     assert wrapped.recall(QUERY).confidence.top_score == pytest.approx(0.9)
+
+
+@pytest.mark.filterwarnings("ignore:The `copy` method is deprecated")
+def test_a_copy_has_its_own_settings() -> None:
+    wrapped = RecallRetriever(retriever=simple_store().as_retriever())
+    for copied in (
+        wrapped.copy(update={"k": 2, "metadata_key": "signal"}),
+        wrapped.model_copy(update={"k": 2, "metadata_key": "signal"}),
+    ):
+        page = copied.invoke(QUERY)
+        assert len(page) == 2
+        assert "signal" in page[0].metadata
+
+
+def test_a_store_may_answer_with_an_iterator() -> None:
+    class Iterating(InMemoryVectorStore):
+        def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
+            return iter(super().similarity_search_with_score(*args, **kwargs))
+
+    encoder = encoder_for(np.eye(DIMENSION), np.eye(DIMENSION)[0])
+    store = Iterating(encoder)
+    store.add_documents(documents(3))
+    wrapped = RecallRetriever(retriever=store.as_retriever(), score_kind="cosine")
+    response = wrapped.recall(QUERY)
+    assert (response.cosine_source, response.confidence.top_score) == ("declared", 1.0)
