@@ -34,6 +34,8 @@ REASONS: dict[str, str] = {
     "embedding_mismatch": "the encoder's vectors do not fit each other in number or dimension",
     "norm_unknown": "the score needs vectors of one known length, and the stored ones are not",
     "adapter_failed": "reading the store's scores failed",
+    "retrieval_failed": "the retriever failed, so nothing was searched",
+    "no_signal": "what a tool gave or a state holds has no signal that can be read",
 }
 """Why a level is ``unknown``: machine-readable reason -> what it says to a person."""
 

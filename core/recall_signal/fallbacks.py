@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from typing import Any, Literal, get_args
 
 from recall_signal.advice import advice
-from recall_signal.confidence import RecallConfidence, unknown
+from recall_signal.confidence import RecallConfidence
 from recall_signal.errors import ConfigurationError
 from recall_signal.reports import report_dict
+from recall_signal.signals import UNREAD
 from recall_signal.wording import FAILED_SELECTION
 
-__all__ = ["NO_SIGNAL", "OnUnknown", "check_settings", "refusal", "room", "unread_report"]
+__all__ = ["OnUnknown", "check_settings", "refusal", "room", "unread_report"]
 
 OnUnknown = Literal["hide", "offer"]
 
@@ -19,9 +20,6 @@ REFUSED = (
     "{name} is not available now: it is offered after a search of the stored results that found "
     "likely nothing relevant, at most {limit} times a turn."
 )
-
-NO_SIGNAL = "no_signal"
-"""The ``reason`` where a retriever tool gave nothing that a signal can be read of."""
 
 
 def check_settings(
@@ -79,7 +77,7 @@ def refusal(name: str, max_fallbacks: int) -> str:
 
 def unread_report() -> dict[str, Any]:
     """Both reports where a retriever tool gave nothing that a signal can be read of."""
-    return report_dict(unknown(NO_SIGNAL, 0), FAILED_SELECTION, None)
+    return report_dict(UNREAD, FAILED_SELECTION, None)
 
 
 def _names(what: str, given: Iterable[str]) -> frozenset[str]:

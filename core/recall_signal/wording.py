@@ -21,12 +21,7 @@ __all__ = [
 RETRIEVAL_FAILED = "retrieval_failed"
 """The ``reason`` of the signal where the retriever itself raised."""
 
-FAILED: RecallConfidence = unknown(RETRIEVAL_FAILED, 0).model_copy(
-    update={
-        "rationale": "The retrieval failed, so nothing was searched. "
-        "This says nothing about what is stored."
-    }
-)
+FAILED: RecallConfidence = unknown(RETRIEVAL_FAILED, 0)
 """The signal of a retrieval that raised."""
 
 FAILED_SELECTION = SelectionReport(applied=False, reason="no_results")

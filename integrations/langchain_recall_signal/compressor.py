@@ -13,11 +13,12 @@ from langchain_recall_signal.documents import id_of
 from langchain_recall_signal.events import asend, send
 from langchain_recall_signal.selector import RunnableSelector, aask, ask
 from recall_signal import ConfigurationError
-from recall_signal.confidence import LEVELS, Level
+from recall_signal.confidence import Level
 from recall_signal.driver import drive, drive_async
 from recall_signal.reports import fresh_copy
 from recall_signal.selection import Ask, SelectionOptions, select_page
 from recall_signal.settings import RESERVED_KEYS
+from recall_signal.signals import level_in
 
 __all__ = ["SelectorCompressor"]
 
@@ -113,9 +114,7 @@ class SelectorCompressor(BaseDocumentCompressor):
         return _Compressed(copies, report)
 
     def _known_level(self, documents: Sequence[Document]) -> Level:
-        confidence = self._entry(documents[0]).get("confidence") if documents else None
-        level = confidence.get("level") if isinstance(confidence, dict) else None
-        return level if level in LEVELS else "unknown"
+        return level_in(documents[0].metadata.get(self.metadata_key)) if documents else "unknown"
 
     def _entry(self, document: Document) -> dict[str, Any]:
         entry = document.metadata.get(self.metadata_key)

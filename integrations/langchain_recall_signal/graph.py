@@ -15,7 +15,6 @@ from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 
 from langchain_recall_signal.retriever import RecallRetriever
-from langchain_recall_signal.signals import confidence_of, report_in
 from langchain_recall_signal.tool import items_of, must_propagate
 from recall_signal import ConfigurationError, InvalidResultError, RecallConfidence
 from recall_signal.artifact import ToolItem, tool_artifact
@@ -30,6 +29,7 @@ from recall_signal.corrective import (
     web_items,
 )
 from recall_signal.driver import drive, drive_async
+from recall_signal.signals import UNREAD, confidence_in
 from recall_signal.wording import encodable
 
 __all__ = ["CorrectiveState", "corrective_graph"]
@@ -249,7 +249,7 @@ def _decided(state: CorrectiveState) -> str:
 
 def _confidence(state: CorrectiveState) -> RecallConfidence:
     """The signal in a state, which may have come back from a checkpoint."""
-    return confidence_of(report_in(state.get("recall")))
+    return confidence_in(state.get("recall")) or UNREAD
 
 
 def _survive(what: str, error: Exception) -> str:

@@ -11,10 +11,10 @@ from langchain.agents.middleware.types import OmitFromInput
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langgraph.types import Command
 
-from langchain_recall_signal.signals import better, confidence_of, report_in
 from recall_signal import ConfigurationError
 from recall_signal.artifact import json_safe
 from recall_signal.fallbacks import OnUnknown, check_settings, refusal, room, unread_report
+from recall_signal.signals import UNREAD, confidence_in, report_in, strongest
 
 if TYPE_CHECKING:
     from langchain.agents.middleware.types import ToolCallRequest  # elsewhere in 1.0.0
@@ -27,7 +27,7 @@ def merge_recall(old: dict[str, Any] | None, new: dict[str, Any] | None) -> dict
     one, other = report_in(old), report_in(new)
     if one is None or other is None or one.get("step") != other.get("step"):
         return new
-    return better(one, other)
+    return strongest([one, other])
 
 
 def count_fallbacks(old: int | None, new: int | None) -> int:
@@ -142,7 +142,7 @@ class RecallMiddleware(AgentMiddleware[RecallState, Any]):
         """Calls of fallback tools that are allowed now."""
         report = state.get("recall")
         return room(
-            None if report is None else confidence_of(report_in(report)),
+            None if report is None else confidence_in(report) or UNREAD,
             state.get("recall_fallbacks") or 0,
             on_unknown=self.on_unknown,
             max_fallbacks=self.max_fallbacks,
@@ -170,8 +170,11 @@ class RecallMiddleware(AgentMiddleware[RecallState, Any]):
         if name not in self.retriever_tools:
             return result
         report = next(filter(None, map(_report_of, _messages_in(result))), None)
-        report = unread_report() if report is None else report
-        entry = {**json_safe(report), "tool": name, "step": _last_ai(request.state).id}
+        entry = {
+            **json_safe(report or unread_report()),
+            "tool": name,
+            "step": _last_ai(request.state).id,
+        }
         return _with_update(result, {"recall": entry})
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_recall_signal.signals import advice_of, find_report
+from langchain_recall_signal.signals import find_report
 from recall_signal import ConfigurationError
+from recall_signal.signals import advice_in
 
 __all__ = ["RecallRoute", "route_on_recall"]
 
@@ -30,7 +31,7 @@ class RecallRoute:
 
     def __call__(self, state: Any) -> str:
         """The name of the next node. Never raises."""
-        todo = advice_of(find_report(state))
+        todo = advice_in(find_report(state))
         return {"read": self.relevant, "fallback": self.absent, "undecided": self.unknown}[todo]
 
     @property

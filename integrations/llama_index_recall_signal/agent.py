@@ -11,21 +11,13 @@ from llama_index.core.memory import BaseMemory
 from llama_index.core.tools import AsyncBaseTool, ToolMetadata, ToolOutput, ToolSelection
 from llama_index.core.workflow import Context
 
-from recall_signal import ConfigurationError, RecallConfidence
+from recall_signal import ConfigurationError
 from recall_signal.artifact import json_safe
-from recall_signal.confidence import LEVELS, unknown
-from recall_signal.fallbacks import (
-    NO_SIGNAL,
-    OnUnknown,
-    check_settings,
-    refusal,
-    room,
-    unread_report,
-)
+from recall_signal.fallbacks import OnUnknown, check_settings, refusal, room, unread_report
+from recall_signal.signals import KEY, UNREAD, confidence_in, report_in, strongest
 
 __all__ = ["RecallAgent"]
 
-SIGNAL = "recall"
 USED = "recall_fallbacks"
 STEP = "recall_step"
 """The step of the run in which the agent was last asked; None where its turn is over."""
@@ -103,13 +95,13 @@ class RecallAgent(FunctionAgent):
         memory: BaseMemory,
     ) -> AgentOutput:
         """Show the model the tools that are offered now, and let it call these only."""
-        entry = await ctx.store.get(SIGNAL, default=None)
+        entry = await ctx.store.get(KEY, default=None)
         used = await ctx.store.get(USED, default=0)
         now = await ctx.store.get("num_iterations", default=0)
         if await self._is_another_turn(ctx, entry, now):
             entry, used = None, 0
         left = room(
-            None if entry is None else _confidence(entry),
+            None if entry is None else confidence_in(entry) or UNREAD,
             used,
             on_unknown=self.on_unknown,
             max_fallbacks=self.max_fallbacks,
@@ -118,7 +110,7 @@ class RecallAgent(FunctionAgent):
         offered = [tool for tool in tools if tool.metadata.name not in hidden]
         output = await super().take_step(ctx, llm_input, offered, memory)
         output.tool_calls, called = self._allowed(output.tool_calls, left)
-        await ctx.store.set(SIGNAL, entry)
+        await ctx.store.set(KEY, entry)
         await ctx.store.set(USED, used + called)
         await ctx.store.set(STEP, now)
         return output
@@ -128,13 +120,16 @@ class RecallAgent(FunctionAgent):
     ) -> None:
         """Note the best signal of this step."""
         found = [
-            {**_report(result.tool_output), "tool": result.tool_name}
+            {
+                **(report_in(result.tool_output.raw_output) or unread_report()),
+                "tool": result.tool_name,
+            }
             for result in results
             if result.tool_name in self.retriever_tools
         ]
-        if found:
-            best = min(found, key=lambda report: LEVELS.index(report["confidence"]["level"]))
-            await ctx.store.set(SIGNAL, {**json_safe(best), "turn": await _turn(ctx)})
+        best = strongest(found)
+        if best is not None:
+            await ctx.store.set(KEY, {**json_safe(best), "turn": await _turn(ctx)})
         await super().handle_tool_call_results(ctx, results, memory)
 
     async def finalize(self, ctx: Context, output: AgentOutput, memory: BaseMemory) -> AgentOutput:
@@ -196,27 +191,3 @@ async def _turn(ctx: Any) -> str | None:
     """What the user said in this turn."""
     said: str | None = await ctx.store.get("user_msg_str", default=None)
     return said
-
-
-def _confidence(entry: Any) -> RecallConfidence:
-    """The signal in the store, which is anybody's: ``unknown`` where it cannot be read."""
-    try:
-        return RecallConfidence(**entry["confidence"])
-    except Exception:  # whatever stands there
-        return unknown(NO_SIGNAL, 0)
-
-
-def _report(output: ToolOutput) -> dict[str, Any]:
-    """Both reports of what a retriever tool gave."""
-    raw = output.raw_output
-    nodes = raw if isinstance(raw, list) else []
-    for holder in (raw, getattr(raw, "metadata", None), *(_metadata(node) for node in nodes[:1])):
-        report = holder.get(SIGNAL) if isinstance(holder, Mapping) else None
-        confidence = report.get("confidence") if isinstance(report, Mapping) else None
-        if isinstance(confidence, Mapping) and confidence.get("level") in LEVELS:
-            return dict(report)  # type: ignore[arg-type]
-    return unread_report()
-
-
-def _metadata(node: Any) -> Any:
-    return getattr(node, "metadata", None)

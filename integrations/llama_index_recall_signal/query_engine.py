@@ -20,12 +20,11 @@ from llama_index_recall_signal.response import RecallResponse
 from llama_index_recall_signal.retriever import RecallRetriever
 from llama_index_recall_signal.watch import tell, watching
 from recall_signal import ConfigurationError
-from recall_signal.confidence import LEVELS, unknown
+from recall_signal.confidence import unknown
 from recall_signal.reports import NOT_CONFIGURED, report_dict
+from recall_signal.signals import strongest
 
 __all__ = ["RecallQueryEngine"]
-
-_STRENGTH = {level: strength for strength, level in enumerate(reversed(LEVELS))}
 
 
 class RecallQueryEngine(BaseQueryEngine):
@@ -149,11 +148,12 @@ class RecallQueryEngine(BaseQueryEngine):
     def _reported(self, response: RESPONSE_TYPE, told: list[RecallResponse]) -> RESPONSE_TYPE:
         """The response with the reports, as a copy: an engine may hand out a shared one."""
         tell(told)
-        if told:
-            report = max(told, key=lambda one: _STRENGTH[one.confidence.level]).to_dict()
-        else:
+        best = strongest(told)
+        if best is None:
             confidence = unknown("no_score_access", len(response.source_nodes))
             report = report_dict(confidence, NOT_CONFIGURED, None)
+        else:
+            report = best.to_dict()
         report = {**report, **_selected_later(response.source_nodes, self._key, report)}
         return replace(response, metadata={**(response.metadata or {}), self._key: report})
 

@@ -15,8 +15,8 @@ from llama_index.core.schema import QueryBundle
 from llama_index_recall_signal.query_engine import RecallQueryEngine
 from llama_index_recall_signal.response import RecallResponse
 from llama_index_recall_signal.watch import watching
-from recall_signal import Advice, ConfigurationError, advice
-from recall_signal.confidence import LEVELS
+from recall_signal import Advice, ConfigurationError
+from recall_signal.signals import advice_in, strongest
 
 __all__ = ["OnUnknown", "RecallRouterQueryEngine", "Route"]
 
@@ -102,8 +102,7 @@ class RecallRouterQueryEngine(BaseQueryEngine):
 
     def _route(self, told: Sequence[RecallResponse]) -> Route:
         """Where to go after the best of the signals that the search gave."""
-        signals = sorted((one.confidence for one in told), key=lambda c: LEVELS.index(c.level))
-        todo: Advice = advice(signals[0]) if signals else "undecided"
+        todo = advice_in(strongest(told))
         return self._on_unknown if todo == "undecided" else _ROUTES[todo]
 
     def _reported(

@@ -16,11 +16,12 @@ from llama_index_recall_signal.nodes import annotated, id_of, prompt_text
 from llama_index_recall_signal.reporting import NODE_KEYS
 from llama_index_recall_signal.selector import aask, as_selector, ask
 from recall_signal import ConfigurationError
-from recall_signal.confidence import LEVELS, Level
+from recall_signal.confidence import Level
 from recall_signal.driver import drive, drive_async
 from recall_signal.reports import fresh_copy
 from recall_signal.selection import Ask, SelectionOptions, Selector, select_page
 from recall_signal.settings import RESERVED_KEYS
+from recall_signal.signals import level_in
 
 __all__ = ["PROMPT_KEY", "RecallSelectorPostprocessor", "with_prompt"]
 
@@ -114,9 +115,7 @@ class RecallSelectorPostprocessor(BaseNodePostprocessor, PromptMixin):
         ]
 
     def _known_level(self, nodes: list[NodeWithScore]) -> Level:
-        confidence = self._entry(nodes[0]).get("confidence") if nodes else None
-        level = confidence.get("level") if isinstance(confidence, dict) else None
-        return level if level in LEVELS else "unknown"
+        return level_in(nodes[0].node.metadata.get(self.metadata_key)) if nodes else "unknown"
 
     def _entry(self, item: NodeWithScore) -> dict[str, Any]:
         entry = item.node.metadata.get(self.metadata_key)

@@ -9,6 +9,7 @@ from llama_index.core.workflow import Event, StartEvent, StopEvent
 from recall_signal import RecallConfidence
 from recall_signal.confidence import Level
 from recall_signal.corrective import Decision
+from recall_signal.signals import UNREAD, confidence_in
 
 __all__ = [
     "Answer",
@@ -90,8 +91,8 @@ class State(Event):
 
     @property
     def confidence(self) -> RecallConfidence:
-        """The signal of the last search."""
-        return RecallConfidence(**self.recall["confidence"])
+        """The signal of the last search, which may have come back from a saved run."""
+        return confidence_in(self.recall) or UNREAD
 
     def known(self, **changed: Any) -> dict[str, Any]:
         """What the next event knows."""

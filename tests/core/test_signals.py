@@ -1,0 +1,237 @@
+"""A signal is read back out of anything, and nothing that is read raises."""
+
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recall_signal import RecallConfidence, assess
+from recall_signal.confidence import LEVELS, unknown
+from recall_signal.reports import NOT_CONFIGURED, Reports, metadata_entry, report_dict
+from recall_signal.signals import (
+    UNREAD,
+    advice_in,
+    confidence_in,
+    level_in,
+    part_of,
+    report_in,
+    strongest,
+)
+
+STRONG = assess([0.9, 0.5, 0.45, 0.4])
+WEAK = assess([0.2, 0.195, 0.19, 0.185])
+REPORT = report_dict(STRONG, NOT_CONFIGURED, "store")
+FIELDS = REPORT["confidence"]
+
+
+@dataclass
+class Response(Reports):
+    confidence: RecallConfidence = STRONG
+    selection: Any = NOT_CONFIGURED
+    cosine_source: Any = "store"
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+def carrier(entry: Any = REPORT) -> SimpleNamespace:
+    return SimpleNamespace(text="stored", metadata={"source": "a.md", "recall": entry})
+
+
+HOLDERS: dict[str, Any] = {
+    "response": Response(),
+    "confidence": STRONG,
+    "report": REPORT,
+    "report with the confidence itself": {"confidence": STRONG},
+    "fields": FIELDS,
+    "entry": metadata_entry(REPORT, 0, 0.9),
+    "artifact": {"v": 1, "documents": [], "recall": REPORT, "error": None},
+    "artifact with the response": {"recall": Response()},
+    "with metadata": carrier(),
+    "dict with metadata": {"metadata": {"recall": REPORT}},
+    "list": [carrier("not ours"), carrier()],
+    "tuple": (carrier(),),
+    "something with a confidence": SimpleNamespace(confidence=STRONG),
+}
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_every_holder_has_the_same_signal(name: str) -> None:
+    holder = HOLDERS[name]
+    assert report_in(holder)["confidence"] == FIELDS  # type: ignore[index]
+    assert confidence_in(holder) == STRONG
+    assert level_in(holder) == STRONG.level == "high"
+    assert advice_in(holder) == "read"
+
+
+def test_what_else_is_in_a_report_stays_in_it() -> None:
+    assert report_in(REPORT) == REPORT
+    newer = {**REPORT, "v": 2, "novelty": 0.3, "step": "s1"}
+    assert report_in({"recall": newer}) == newer
+    assert report_in(FIELDS) == {"confidence": FIELDS}
+
+
+def test_what_is_read_is_a_copy() -> None:
+    for holder in (REPORT, FIELDS, STRONG):
+        report = report_in(holder)
+        assert report is not None
+        report["confidence"]["level"] = "none"
+    assert (FIELDS["level"], STRONG.level) == ("high", "high")
+
+
+CYCLIC: dict[str, Any] = {}
+CYCLIC["recall"] = CYCLIC["metadata"] = CYCLIC["confidence"] = CYCLIC
+
+
+class Hostile:
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError
+
+    def __repr__(self) -> str:
+        return "hostile"
+
+
+class HostileText(str):
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    __hash__ = str.__hash__
+
+
+FOREIGN = [
+    None,
+    5,
+    "high",
+    [],
+    {},
+    [None, 5, {}],
+    {"recall": "high"},
+    {"level": "superb"},
+    {"level": ["high"]},
+    {"level": np.array(["high", "low"])},
+    {"level": HostileText("high")},
+    {"level": "high", "confidence": 0.9},
+    {"confidence": 3},
+    {"confidence": {"level": None}},
+    {"confidence": {}},
+    SimpleNamespace(level="high"),
+    SimpleNamespace(confidence=SimpleNamespace(level="high")),
+    MagicMock(),
+    Hostile(),
+    {"recall": Hostile()},
+    CYCLIC,
+    [CYCLIC, CYCLIC],
+]
+
+
+@pytest.mark.parametrize("value", FOREIGN, ids=lambda value: type(value).__name__)
+def test_what_is_no_report_has_no_signal(value: Any) -> None:
+    assert report_in(value) is None
+    assert confidence_in(value) is None
+    assert level_in(value) == "unknown"
+    assert advice_in(value) == "undecided"
+
+
+def test_a_value_with_a_level_of_its_own_is_asked_for_ours_first() -> None:
+    answer = SimpleNamespace(level="high", confidence=STRONG, metadata={"recall": {"level": "low"}})
+    assert level_in(answer) == "low"
+    assert level_in({"level": "high", "recall": {"level": "none"}}) == "none"
+    assert level_in({"recall": "not ours", "confidence": FIELDS}) == "high"
+
+
+def test_a_field_of_a_newer_release_is_ignored() -> None:
+    assert confidence_in({**FIELDS, "novelty": 0.3, "recall": None}) == STRONG
+
+
+def test_a_field_that_is_missing_is_empty() -> None:
+    read = confidence_in({"confidence": {"level": "low"}})
+    assert read == RecallConfidence(level="low", result_count=0, rationale="")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("top_score", "high"),
+        ("top_score", float("nan")),
+        ("prominence", [0.4]),
+        ("result_count", None),
+        ("rationale", 5),
+        ("basis", "guess"),
+        ("match", ["near_miss"]),
+        ("probability", Hostile()),
+    ],
+    ids=repr,
+)
+def test_a_field_of_a_wrong_type_is_empty_and_the_others_stay(name: str, wrong: Any) -> None:
+    empty = RecallConfidence(level="high", result_count=0, rationale="")
+    expected = STRONG.model_copy(update={name: getattr(empty, name)})
+    assert confidence_in({**FIELDS, name: wrong}) == expected
+
+
+def test_all_fields_of_wrong_types_leave_the_level() -> None:
+    wrong = {name: object() for name in FIELDS}
+    read = confidence_in({**wrong, "level": "moderate"})
+    assert read == RecallConfidence(level="moderate", result_count=0, rationale="")
+
+
+def test_a_level_may_be_a_member_of_an_enum() -> None:
+    class Level(StrEnum):
+        LOW = "low"
+
+    assert type(level_in({"level": Level.LOW})) is str
+    assert confidence_in({"level": Level.LOW}).level == "low"  # type: ignore[union-attr]
+
+
+def test_through_json_and_back() -> None:
+    for confidence in (STRONG, WEAK, assess([]), unknown("no_scores", 3), UNREAD):
+        report = report_dict(confidence, NOT_CONFIGURED, None)
+        assert confidence_in(json.loads(json.dumps(report))) == confidence
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(["recall", "metadata", *RecallConfidence.model_fields]),
+            st.one_of(inner, st.sampled_from(LEVELS)),
+        ),
+    ),
+)
+
+
+@given(JSON, st.sampled_from(LEVELS))
+def test_it_never_raises(value: Any, level: str) -> None:
+    assert level_in(value) in LEVELS
+    assert advice_in(value) in ("read", "fallback", "undecided")
+    fields = value if isinstance(value, dict) else {"top_score": value}
+    read = confidence_in({"confidence": {**fields, "level": level}})
+    assert read is None or read.level in LEVELS
+
+
+def test_the_strongest_is_the_best_measured_one_and_the_first_of_those() -> None:
+    ranked = [{"level": level} for level in LEVELS]
+    for at in range(len(ranked)):
+        assert strongest(reversed(ranked[at:])) is ranked[at]
+    one, other = carrier(), Response()
+    assert strongest([WEAK, one, other]) is one
+    assert strongest([other, one]) is other
+    assert strongest([None, "not ours"]) is None
+    assert strongest([]) is None
+
+
+def test_a_part_of_a_mapping_or_of_an_object() -> None:
+    assert part_of({"a": 1}, "a") == part_of(SimpleNamespace(a=1), "a") == 1
+    assert part_of({}, "get") is None
+    assert part_of(5, "a") is None
+
+
+def test_what_stands_for_no_signal_says_why() -> None:
+    assert (UNREAD.level, UNREAD.reason, UNREAD.result_count) == ("unknown", "no_signal", 0)
