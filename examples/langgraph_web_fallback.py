@@ -1,5 +1,6 @@
 """A LangGraph that goes to the web where the store has likely nothing relevant.
 
+    pip install langgraph
     python examples/langgraph_web_fallback.py
 
 Runs offline: the model is scripted and the web is a stub. Put real ones in their place.

@@ -623,6 +623,15 @@ def test_no_text_is_kept(tmp_path: Path) -> None:
     assert not any(query in kept for query in toy.asked)
 
 
+def test_a_file_of_another_kind_is_not_gone_on_from(tmp_path: Path) -> None:
+    notes, toy = tmp_path / "mynotes.txt", Toy()
+    notes.write_text("buy rye")
+    with pytest.raises(ConfigurationError, match=r"resume \S+mynotes\.txt holds something else"):
+        fit(toy, resume=notes)
+    assert notes.read_text() == "buy rye"
+    assert toy.asked == []
+
+
 async def test_an_asynchronous_search_gives_the_same() -> None:
     toy = Toy()
 

@@ -1,10 +1,11 @@
-"""A journal survives crashes and strangers' lines."""
+"""A journal survives crashes, and leaves the files of others alone."""
 
 from pathlib import Path
 
 import pytest
 
 from recall_signal.calibration.journal import Journal, Observation
+from recall_signal.errors import ConfigurationError
 
 SEEN = Observation(0.75, None)
 
@@ -37,21 +38,36 @@ def test_a_line_cut_off_by_a_crash_costs_that_line_alone(path: Path, cut: int) -
 @pytest.mark.parametrize(
     "line",
     [
-        b"",
+        b"a note",
         b"\xff\xfe\x00",
         b"null",
         b"[]",
         b"7",
+        b"{}",
         b'{"key": "x"}',
+        b'{"key": "x", "value": 0.5}',
+        b'{"top": 0.5, "without": null}',
         b'{"key": "x", "top": "0.5", "without": null}',
         b'{"key": "x", "top": NaN, "without": null}',
         b'{"key": "x", "top": 0.5, "without": 1e999}',
         b'{"key": "x", "top": 1' + b"0" * 400 + b', "without": null}',
         b'{"key": "x", "top": true, "without": null}',
         b"[" * 100_000,
+        b'{"key": ' + b"[" * 100_000 + b"}",
     ],
 )
-def test_other_lines_are_passed_over(path: Path, line: bytes) -> None:
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_a_file_with_another_line_is_left_as_it_is(path: Path, line: bytes, end: bytes) -> None:
+    Journal(path)["a"] = SEEN
+    before = path.read_bytes() + line + end
+    path.write_bytes(before)
+    with pytest.raises(ConfigurationError, match="holds something else than an interrupted"):
+        Journal(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b'{"key": "', b'{"key": "x", "top": 0.'])
+def test_what_a_crash_left_of_a_line_is_passed_over(path: Path, line: bytes) -> None:
     Journal(path)["a"] = SEEN
     path.write_bytes(line + b"\n" + path.read_bytes())
     assert dict(Journal(path)) == {"a": SEEN}

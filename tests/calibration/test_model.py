@@ -119,6 +119,21 @@ def test_the_summary_can_be_read() -> None:
     assert "not named, unknown number of documents" in str(calibration())
 
 
+def test_the_summary_names_only_what_was_learnt_from() -> None:
+    few = str(fit(Toy(), documents=DOCUMENTS[:4], past_queries=["present past 1"]))
+    assert "learnt from general questions, no labels" in few
+    assert "30 probes, 4 pseudo-queries, 1 past query, 0 labelled queries" in few
+    assert "note: only 4 pieces of stored texts could be used, 5 are needed: left out" in few
+    past = str(fit(Toy(), **MODES["null+past"]))
+    assert "general questions, pieces of stored texts and past queries, no labels" in past
+    labelled = str(fit(Toy(), documents=DOCUMENTS[:1], **MODES["labelled"]))
+    assert "learnt from general questions and labelled queries\n" in labelled
+    assert "not named, 1 document, " in labelled
+    assert "1 probe, 1 pseudo-query" in str(
+        calibration(counts=(("probes", 1), ("pseudo-queries", 1)))
+    )
+
+
 # Prior and cuts
 
 
@@ -385,6 +400,14 @@ def test_saving_keeps_the_permissions_and_a_link(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert path.stat().st_mode & 0o777 == 0o640
     assert Calibration.load(path).prior == 0.3
+
+
+@pytest.mark.parametrize("folder", ["nodir", "file"])
+def test_saving_into_no_folder_says_so(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(FileNotFoundError, match="The folder does not exist") as caught:
+        calibration().save(tmp_path / folder / "x.json")
+    assert caught.value.filename == str(tmp_path / folder)
 
 
 def test_saving_to_what_is_no_file_replaces_nothing(tmp_path: Path) -> None:

@@ -172,7 +172,23 @@ def test_a_damaged_cache_names_the_file(docs: Path, tmp_path: Path) -> None:
 def test_the_cache_is_a_file(docs: Path) -> None:
     result = invoke("ask", "--docs", docs, "--cache", docs / "kilns.md", "q")
     assert result.exit_code == 2
-    assert "cannot be used" in result.stderr
+    assert result.stderr == f"Error: --cache {docs}/kilns.md is a file; give a folder\n"
+
+
+@pytest.mark.parametrize("command", [("ask", "q"), ("calibrate", "--out", "c.json")])
+@pytest.mark.parametrize("option", ["--docs", "--cache"])
+def test_an_empty_text_is_not_the_current_folder(
+    docs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    embedded: list[str],
+    command: tuple[str, ...],
+    option: str,
+) -> None:
+    monkeypatch.chdir(docs)
+    result = invoke(*command, "--docs", docs, option, "")
+    assert result.exit_code == 2
+    assert f"'{option}': got an empty text, expected a folder" in result.stderr
+    assert embedded == []
 
 
 @pytest.mark.parametrize(

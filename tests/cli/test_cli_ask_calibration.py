@@ -72,7 +72,10 @@ def test_what_is_no_calibration(docs: Path, content: bytes) -> None:
     path.write_bytes(content)
     result = invoke("ask", "--docs", docs, "--calibration", path, "kiln")
     assert result.exit_code == 2
-    assert result.stderr.startswith("Error: c.json ")
+    assert result.stderr == (
+        f"Error: --calibration {path} holds no calibration of this release; make one with "
+        "recall-signal calibrate\n"
+    )
 
 
 def test_a_calibration_that_is_not_there(docs: Path) -> None:

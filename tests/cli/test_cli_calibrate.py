@@ -1,6 +1,7 @@
 """``recall-signal calibrate``: what is learnt, kept and drawn, and what it says when it cannot."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,23 @@ def test_from_a_folder(docs: Path, tmp_path: Path) -> None:
     assert calibration.encoder == "words"
     assert calibration.corpus_size == 32
     assert "32 files, 32 passages; 32 of them new" in result.stderr
-    assert f"Saved to {tmp_path}/c.json" in " ".join(result.stderr.split())
+    *_, saved, use = result.stderr.splitlines()
+    assert saved == f"Saved to {tmp_path}/c.json; use it with"
+    assert use == (
+        f'recall-signal ask --docs {docs} --calibration {tmp_path}/c.json "your question"'
+    )
+
+
+def test_the_command_to_go_on_with_can_be_pasted(docs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "it's mine.json"
+    docs = docs.rename(tmp_path / "my docs")
+    for options in (("--docs", docs), ("--jsonl", tmp_path / "t.jsonl")):
+        (tmp_path / "t.jsonl").write_text('{"id": "a", "text": "The kiln fires."}')
+        use = invoke("calibrate", *options, "--out", out).stderr.splitlines()[-1]
+        _, *rest = shlex.split(use)
+        folder = str(docs) if options[0] == "--docs" else "FOLDER"
+        assert rest == ["ask", "--docs", folder, "--calibration", str(out), "your question"]
+    assert invoke("ask", "--docs", docs, "--calibration", out, "kiln").exit_code == 0
 
 
 def test_from_json_lines(texts: Path, embedded: list[str], tmp_path: Path) -> None:
@@ -69,6 +86,54 @@ def test_an_interrupted_run_goes_on(texts: Path, tmp_path: Path) -> None:
     assert resume.read_text().splitlines() == lines
     a, b = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "b.json"))
     assert {**a, "created": ""} == {**b, "created": ""}
+
+
+@pytest.mark.parametrize(
+    "content", [b"a note\n", b"a note without an end", b"\x89PNG\r\n\x1a\n\0", b'{\n "v": 1\n}\n']
+)
+def test_a_file_of_another_kind_is_not_gone_on_from(
+    texts: Path, embedded: list[str], content: bytes
+) -> None:
+    notes, out = texts.parent / "mynotes.txt", texts.parent / "c.json"
+    notes.write_bytes(content)
+    result = invoke("calibrate", "--jsonl", texts, "--resume", notes, "--out", out)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"Error: --resume {notes} holds something else than an interrupted calibration; give a "
+        "new file\n"
+    )
+    assert notes.read_bytes() == content
+    assert embedded == []
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--resume", "texts.jsonl"), "--resume texts.jsonl is the file of --jsonl"),
+        (("--past", "p.txt", "--resume", "./p.txt"), "--resume p.txt is the file of --past"),
+        (("--labelled", "p.txt", "--resume", "link"), "--resume link is the file of --labelled"),
+        (("--resume", "c.json"), "--resume c.json is the file of --out"),
+        (("--past", "p.txt", "--out", "p.txt"), "--out p.txt is the file of --past"),
+        (("--out", "c.png", "--figure", "c.png"), "--figure c.png is the file of --out"),
+    ],
+)
+def test_no_file_is_written_over_another(
+    texts: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    embedded: list[str],
+    options: tuple[str, ...],
+    message: str,
+) -> None:
+    monkeypatch.chdir(texts.parent)
+    Path("p.txt").write_text("rye bread\n")
+    Path("link").symlink_to("p.txt")
+    result = invoke("calibrate", "--jsonl", "texts.jsonl", "--out", "c.json", *options)
+    assert result.exit_code == 2
+    assert result.stderr == f"Error: {message}; give another\n"
+    assert Path("p.txt").read_text() == "rye bread\n"
+    assert not Path("c.json").exists()
+    assert embedded == []
 
 
 @pytest.mark.parametrize("framework", ["langchain", "llama-index"])

@@ -33,6 +33,18 @@ def test_markdown_is_cut_at_headings() -> None:
     assert [p.text[:5] for p in cut([TextFile(Path("a.MD"), text)])] == ["# One", "# Two"]
 
 
+def test_a_passage_has_a_letter_or_a_digit() -> None:
+    code = "```\n" + "x = 1  # and so on\n" * 33 + "```"
+    text = f"# Kilns\n\n{code}\n\n---\n\n{code}\n"
+    passages = cut([TextFile(Path("a.md"), text)])
+    assert len(passages) > 1
+    assert all(any(map(str.isalnum, passage.text)) for passage in passages)
+    assert [passage.id for passage in passages] == [f"a.md#{n + 1}" for n in range(len(passages))]
+    for passage in passages:
+        line = text.splitlines()[line_of(passage.source) - 1]
+        assert line.startswith(passage.text.splitlines()[0])
+
+
 def test_a_huge_line_is_cut_too() -> None:
     passages = cut([TextFile(Path("a.txt"), "x" * 100_000), TextFile(Path("b.txt"), "short")])
     assert max(len(passage.text) for passage in passages) <= CHUNK_SIZE

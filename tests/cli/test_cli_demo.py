@@ -137,6 +137,7 @@ def test_two_reports_side_by_side(printed: str) -> None:
     left = [row[: middle - 1].rstrip() for row in rows]
     right = [row[middle:] for row in rows]
     assert left[1] == "kilowatt hour price"
+    assert re.fullmatch(r"level \w+ \(calibrated\)", left[2])
     assert [line.split()[1] for line in left[3:8]] == ["keep", "keep", "drop", "drop", "drop"]
     assert '"model": "scripted model", "kept": 2, "dropped": 3,' in " ".join(left)
     assert '{"applied": false, "reason": "invalid_output"}' in " ".join(right)
@@ -237,6 +238,7 @@ def test_a_real_server_that_makes_conversation(embedded: list[str]) -> None:
     [
         (("--selector", "h", "m"), "--selector URL must be an address"),
         (("--selector", "http://h", "m", "--selector-timeout", -1), "--selector-timeout must be"),
+        (("--selector-timeout", 5), "--selector-timeout needs --selector URL MODEL"),
     ],
 )
 def test_wrong_options(embedded: list[str], options: Sequence[object], message: str) -> None:

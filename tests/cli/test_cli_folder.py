@@ -47,6 +47,7 @@ def test_decodes(tmp_path: Path, data: bytes, text: str) -> None:
         (b"a\0b", "binary"),
         (b"", "empty"),
         (b" \n\t", "empty"),
+        (b"```\n---\n", "without words"),
         (b"x" * 101, "larger than 0 MB"),
     ],
 )

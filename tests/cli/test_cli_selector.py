@@ -16,6 +16,7 @@ from recall_signal import RecallConfidence, SelectionReport
 from recall_signal.cli.frameworks import Answer, Hit
 from recall_signal.cli.scripted import SMALL_TALK, ScriptedSelector
 from recall_signal.cli.selected import WHY, selection_words, side_by_side
+from recall_signal.confidence import Basis
 from recall_signal.reports import SELECTION_REASONS
 from recall_signal.selection import SelectionOptions, apply_answer, build_request
 
@@ -133,6 +134,7 @@ class TestAsk:
                 ("--selector", "http://h/v1", "m", "--selector-timeout", "0"),
                 "--selector-timeout must be seconds above 0, got 0.0",
             ),
+            (("--selector-timeout", "3"), "--selector-timeout needs --selector URL MODEL"),
         ],
     )
     def test_wrong_values(
@@ -177,6 +179,17 @@ async def test_what_is_not_in_the_script_is_small_talk() -> None:
     answer = await ScriptedSelector({}).aselect(REQUEST)
     assert answer.content == SMALL_TALK
     assert apply_answer(REQUEST, answer.content, SelectionOptions()).reason == "invalid_output"
+
+
+@pytest.mark.parametrize(
+    ("basis", "shown_level"), [("calibration", "level high (calibrated)"), (None, "level high")]
+)
+def test_a_calibrated_level_is_called_so(basis: Basis | None, shown_level: str) -> None:
+    signal = RecallConfidence(level="high", basis=basis, result_count=1, rationale="")
+    answer = Answer(signal, [], SelectionReport(applied=False, reason="timeout"))
+    terminal = recording_terminal()
+    terminal.out.print(side_by_side([("q", answer, [])], 80))
+    assert shown_level in [line.rstrip() for line in printed(terminal.out).splitlines()]
 
 
 def test_every_reason_has_its_words() -> None:

@@ -67,7 +67,8 @@ class Fitting:
                 ``labelled``, see :meth:`with_risk`.
             resume: A file for the figures of each search (no texts); an interrupted fit that
                 is called again with it goes on. Without ``documents`` the probes are asked
-                again, for their texts. Once the corpus has changed, use a new file.
+                again, for their texts. Once the corpus has changed, use a new file; one that
+                holds something else is refused and left as it is.
             hub_correction: Take from each candidate half of how near it is to general questions
                 (True), which helps encoders whose vectors crowd and harms others; ``"auto"``
                 does so only where ``labelled`` shows that it helps. Needs pools with

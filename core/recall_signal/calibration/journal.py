@@ -9,7 +9,12 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from recall_signal.errors import ConfigurationError
+
 __all__ = ["Journal", "Observation"]
+
+_BEGINNING, _END = '{"key": "', "}"
+"""Of every line; one that was cut off by a crash has at most the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +44,27 @@ class Journal(MutableMapping[str, Observation]):
 
     Args:
         path: The file; made where there is none.
+        name: What messages call it.
+
+    Raises:
+        ConfigurationError: The file holds something else, and is left as it is.
+        OSError: The file cannot be read or written.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, name: str = "resume") -> None:
         self._path = Path(path)
         with self._path.open("a+", encoding="utf-8", errors="replace") as file:
             file.seek(0)
             text = file.read()
+            try:
+                self._seen = dict(filter(None, map(_row, text.splitlines())))
+            except (ValueError, TypeError, KeyError, RecursionError):
+                raise ConfigurationError(
+                    f"{name} {path} holds something else than an interrupted calibration; give a "
+                    "new file"
+                ) from None
             if text and not text.endswith("\n"):  # what comes next is not to join a broken line
                 file.write("\n")
-        self._seen = dict(filter(None, map(_row, text.splitlines())))
 
     def __getitem__(self, key: str) -> Observation:
         return self._seen[key]
@@ -70,12 +86,17 @@ class Journal(MutableMapping[str, Observation]):
 
 
 def _row(line: str) -> tuple[str, Observation] | None:
-    """What a line holds, None where it is not one of ours."""
-    try:
+    """What a line holds, None where it was cut off.
+
+    Raises:
+        ValueError, TypeError, KeyError, RecursionError: It is none of ours.
+    """
+    if line.endswith(_END):
         row = json.loads(line)
         return str(row.pop("key")), Observation(**{name: _figure(row[name]) for name in row})
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    if line.startswith(_BEGINNING) or _BEGINNING.startswith(line):
         return None
+    raise ValueError("none of ours")
 
 
 def _figure(value: Any) -> float | None:

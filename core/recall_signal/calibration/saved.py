@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from errno import ENOENT
 from math import isfinite
 from pathlib import Path
 from shutil import copymode
@@ -27,8 +28,11 @@ def write(path: str | Path, values: Mapping[str, Any], *, indent: int | None = N
 
     Raises:
         OSError: The file cannot be written; what was there is left as it was.
+            FileNotFoundError with its folder where there is none.
     """
     target = Path(path).resolve()  # what a link points to is replaced, not the link
+    if not target.parent.is_dir():
+        raise FileNotFoundError(ENOENT, "The folder does not exist", str(target.parent))
     text = json.dumps(values, indent=indent, allow_nan=False) + "\n"
     if target.exists() and not target.is_file():  # a device or a pipe cannot be replaced
         Path(path).write_text(text, "utf-8")

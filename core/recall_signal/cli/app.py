@@ -13,7 +13,7 @@ from rich.text import Text
 from recall_signal.cli import options as given
 from recall_signal.cli.ask import AskOptions, ask
 from recall_signal.cli.calibrate import CalibrateOptions, calibrate
-from recall_signal.cli.chat import SELECTOR_TIMEOUT, Server
+from recall_signal.cli.chat import Server
 from recall_signal.cli.demo import DemoOptions, demo
 from recall_signal.cli.evaluate import evaluate_command
 from recall_signal.cli.terminal import Terminal
@@ -63,7 +63,7 @@ def _common(
 def demo_command(
     framework: given.OnlyFramework = None,
     selector: given.Selector = given.NO_SERVER,
-    selector_timeout: given.SelectorTimeout = SELECTOR_TIMEOUT,
+    selector_timeout: given.SelectorTimeout = None,
 ) -> None:
     """Ask a small team's memory 72 questions and look at the signal."""
     with _terminal() as terminal:
@@ -79,7 +79,7 @@ def ask_command(
     pool_size: given.PoolSize = None,
     calibration: given.CalibrationFile = None,
     selector: given.Selector = given.NO_SERVER,
-    selector_timeout: given.SelectorTimeout = SELECTOR_TIMEOUT,
+    selector_timeout: given.SelectorTimeout = None,
     as_json: given.AsJson = False,
     cache: given.Cache = None,
 ) -> None:

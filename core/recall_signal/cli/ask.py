@@ -12,14 +12,14 @@ from rich.text import Text
 
 from recall_signal.advice import ADVICE_TEXTS, advice
 from recall_signal.calibration import Calibration
-from recall_signal.cli.chat import SELECTOR_TIMEOUT, Server, ServerSelection
+from recall_signal.cli.chat import Server, ServerSelection
 from recall_signal.cli.corpus import DEFAULT_POOL, Corpus
 from recall_signal.cli.frameworks import Answer, Hit, load_framework
 from recall_signal.cli.selected import selection_words
 from recall_signal.cli.terminal import LEVEL_STYLES, Terminal, figure, plain, snippet
 from recall_signal.confidence import RecallConfidence
 from recall_signal.encoders import DemoEncoder
-from recall_signal.errors import ConfigurationError
+from recall_signal.errors import CalibrationError, ConfigurationError
 
 __all__ = ["AskOptions", "ask"]
 
@@ -51,7 +51,7 @@ class AskOptions:
         cache: Folder of the vectors; None for the user's cache folder.
         calibration: A file of ``recall-signal calibrate``; None for uncalibrated levels.
         server: A model that selects from the page; None for the whole page.
-        selector_timeout: Seconds that it may take for a page.
+        selector_timeout: Seconds that it may take for a page; None for the default.
     """
 
     docs: Path
@@ -63,7 +63,7 @@ class AskOptions:
     cache: Path | None = None
     calibration: Path | None = None
     server: Server | None = None
-    selector_timeout: float = SELECTOR_TIMEOUT
+    selector_timeout: float | None = None
 
 
 def ask(options: AskOptions, terminal: Terminal) -> None:
@@ -76,8 +76,8 @@ def ask(options: AskOptions, terminal: Terminal) -> None:
     build = load_framework(options.framework)
     encoder = DemoEncoder()
     given: dict[str, Any] = {}
-    if options.server is not None:
-        server = ServerSelection.open(options.server, options.selector_timeout, terminal)
+    server = ServerSelection.open(options.server, options.selector_timeout, terminal)
+    if server is not None:
         given |= {"selector": server.selector, "selector_options": server.options}
     if options.calibration is not None:
         given["calibration"] = calibration = _load(options.calibration)
@@ -116,10 +116,10 @@ def _load(path: Path) -> Calibration:
     try:
         return Calibration.load(path)
     except OSError as error:
-        raise ConfigurationError(
-            f"--calibration {path} cannot be read ({error.strerror}); write one with "
-            "recall-signal calibrate"
-        ) from None
+        why = f"cannot be read ({error.strerror})"
+    except CalibrationError:
+        why = "holds no calibration of this release"
+    raise ConfigurationError(f"--calibration {path} {why}; make one with recall-signal calibrate")
 
 
 def _about_levels(calibration: Calibration | None, passages: int) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rich.padding import Padding
 from rich.text import Text
 
 from recall_signal.calibration import Calibration
+from recall_signal.calibration.journal import Journal
 from recall_signal.cli.corpus import Corpus
 from recall_signal.cli.frameworks import Workbench, load_framework
 from recall_signal.cli.sources import read_corpus, read_labelled, read_past
@@ -78,7 +81,8 @@ def calibrate(options: CalibrateOptions, terminal: Terminal) -> None:
         text = Text(plain(line.lstrip()))
         terminal.out.print(Padding(text, (0, 0, 0, indent), expand=False))
     _write(options.out, "--out", calibration.save)
-    terminal.note(f"Saved to {options.out}; use it with {command()} ask --calibration")
+    terminal.note(f"Saved to {options.out}; use it with", whole=True)
+    terminal.note(_use(options), whole=True)
     if not calibration.decides:
         terminal.note(NO_THRESHOLD)
     if options.figure is not None:
@@ -88,8 +92,14 @@ def calibrate(options: CalibrateOptions, terminal: Terminal) -> None:
         _write(options.figure, "--figure", lambda path: picture.savefig(path, dpi=DOTS_PER_INCH))
 
 
+def _use(options: CalibrateOptions) -> str:
+    """The command that asks with what was learnt."""
+    folder, file = (quote(str(path)) for path in (options.docs or "FOLDER", options.out))
+    return f'{command()} ask --docs {folder} --calibration {file} "your question"'
+
+
 def _check_targets(options: CalibrateOptions) -> None:
-    """Whether what is written at the end can be, before the searches are spent."""
+    """Whether what is written can be, and replaces nothing else, before searches are spent."""
     if options.figure is not None:
         if options.figure.suffix.lower() not in PICTURES:
             raise ConfigurationError(
@@ -97,7 +107,9 @@ def _check_targets(options: CalibrateOptions) -> None:
             )
         if find_spec("matplotlib") is None:
             raise MissingDependencyError("--figure", "eval")
+    sources = {"--jsonl": options.jsonl, "--past": options.past, "--labelled": options.labelled}
     targets = {"--out": options.out, "--figure": options.figure, "--resume": options.resume}
+    taken = {path.resolve(): name for name, path in sources.items() if path is not None}
     for name, path in targets.items():
         if path is None:
             continue
@@ -105,6 +117,11 @@ def _check_targets(options: CalibrateOptions) -> None:
             raise ConfigurationError(f"{name} {path} is a folder; give a file")
         if not path.parent.is_dir():
             raise ConfigurationError(f"{name} {path} is in a folder that does not exist; make it")
+        if (other := taken.setdefault(path.resolve(), name)) != name:
+            raise ConfigurationError(f"{name} {path} is the file of {other}; give another")
+    if options.resume is not None and options.resume.exists():
+        with _resuming(options.resume):
+            Journal(options.resume, "--resume")
 
 
 def _fit(
@@ -115,15 +132,19 @@ def _fit(
     **queries: Any,
 ) -> Calibration:
     documents = [(passage.id, passage.text) for passage in corpus.passages]
-    with ProgressBar(terminal.err, "Calibrating") as bar:
-        try:
-            return workbench.calibrate(
-                documents=documents, resume=options.resume, progress=bar, **queries
-            )
-        except OSError as error:  # of all that is done here, only this file can
-            raise ConfigurationError(
-                f"--resume {options.resume} cannot be used: {error.strerror}"
-            ) from None
+    with _resuming(options.resume), ProgressBar(terminal.err, "Calibrating") as bar:
+        return workbench.calibrate(
+            documents=documents, resume=options.resume, progress=bar, **queries
+        )
+
+
+@contextmanager
+def _resuming(path: Path | None) -> Iterator[None]:
+    """Of all that is done within, only this file can fail so."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigurationError(f"--resume {path} cannot be used: {error.strerror}") from None
 
 
 def _write(path: Path, name: str, write: Callable[[Path], object]) -> None:

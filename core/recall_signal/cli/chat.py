@@ -167,22 +167,27 @@ class ServerSelection:
     options: SelectionOptions
 
     @classmethod
-    def open(cls, server: Server, timeout: float, terminal: Terminal) -> Self:
-        """From the command line and the environment; failures become notes.
+    def open(cls, server: Server | None, timeout: float | None, terminal: Terminal) -> Self | None:
+        """From the command line and the environment, None without a server; failures become notes.
 
         Raises:
             ConfigurationError: A value cannot be right.
             MissingDependencyError: httpx is not installed.
         """
-        if not 0.0 < timeout < inf:
-            raise ConfigurationError(f"--selector-timeout must be seconds above 0, got {timeout}")
+        if server is None:
+            if timeout is not None:
+                raise ConfigurationError("--selector-timeout needs --selector URL MODEL")
+            return None
+        seconds = SELECTOR_TIMEOUT if timeout is None else timeout
+        if not 0.0 < seconds < inf:
+            raise ConfigurationError(f"--selector-timeout must be seconds above 0, got {seconds}")
         selector = ChatSelector(
             *server,
             api_key=_key_from_environment(),
-            timeout=timeout,
+            timeout=seconds,
             failed=lambda why: terminal.note(f"Selector: {why}"),
         )
-        return cls(selector, SelectionOptions(timeout=timeout))
+        return cls(selector, SelectionOptions(timeout=seconds))
 
     @property
     def introduction(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from recall_signal.cli.folder import TextFile
+from recall_signal.cli.folder import TextFile, has_words
 from recall_signal.cli.frameworks import Passage
 from recall_signal.errors import MissingDependencyError
 
@@ -46,7 +46,8 @@ def cut(files: Sequence[TextFile]) -> list[Passage]:
 
 def _passages(file: TextFile, splitter: Any) -> Iterator[Passage]:
     at, line = 0, 1
-    for number, chunk in enumerate(splitter.create_documents([file.text]), start=1):
+    chunks = (c for c in splitter.create_documents([file.text]) if has_words(c.page_content))
+    for number, chunk in enumerate(chunks, start=1):
         start = max(at, chunk.metadata["start_index"])  # -1 where the splitter lost the place
         line += file.text.count("\n", at, start)
         at = start

@@ -12,7 +12,7 @@ from recall_signal.cli.folder import read_folder
 from recall_signal.cli.frameworks import Build, Passage, Workbench
 from recall_signal.cli.terminal import EmbeddingBar, Terminal
 from recall_signal.encoders import Encoder
-from recall_signal.errors import MissingDependencyError
+from recall_signal.errors import ConfigurationError, MissingDependencyError
 from recall_signal.vector_cache import CachedEncoder
 
 __all__ = ["DEFAULT_POOL", "Corpus", "count", "user_cache"]
@@ -71,7 +71,12 @@ class Corpus:
             k: Page size.
             pool_size: Candidates looked at.
             **given: Selector and calibration.
+
+        Raises:
+            ConfigurationError: The cache is a file.
         """
+        if cache is not None and cache.is_file():
+            raise ConfigurationError(f"--cache {cache} is a file; give a folder")
         path = (cache or user_cache()) / "vectors.sqlite"
         with EmbeddingBar(terminal.err, BAR_DELAY) as bar:
             cached = CachedEncoder(encoder, path, progress=bar)

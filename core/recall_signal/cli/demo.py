@@ -9,7 +9,7 @@ from statistics import median
 from rich.text import Text
 
 from recall_signal.calibration import Calibration
-from recall_signal.cli.chat import SELECTOR_TIMEOUT, Server, ServerSelection
+from recall_signal.cli.chat import Server, ServerSelection
 from recall_signal.cli.compared import in_short, same_levels, what_changed
 from recall_signal.cli.frameworks import EXTRAS, load_framework
 from recall_signal.cli.scripted import ScriptedSelector
@@ -70,12 +70,12 @@ class DemoOptions:
     Attributes:
         framework: The only framework to ask through; None for both that have an extra.
         server: A real selector; None for a scripted one.
-        selector_timeout: Seconds that a real selector may take for a page.
+        selector_timeout: Seconds that a real selector may take for a page; None for the default.
     """
 
     framework: str | None = None
     server: Server | None = None
-    selector_timeout: float = SELECTOR_TIMEOUT
+    selector_timeout: float | None = None
 
 
 def demo(options: DemoOptions, terminal: Terminal) -> None:
@@ -84,9 +84,7 @@ def demo(options: DemoOptions, terminal: Terminal) -> None:
     Raises:
         RecallSignalError: An option is wrong, there is no such framework, or an extra is missing.
     """
-    server = None
-    if options.server is not None:
-        server = ServerSelection.open(options.server, options.selector_timeout, terminal)
+    server = ServerSelection.open(options.server, options.selector_timeout, terminal)
     alone = options.framework
     stage = Stage.load(load_framework(MAIN if alone is None else alone), DemoEncoder(), terminal)
     results = _uncalibrated(stage)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from recall_signal.errors import ConfigurationError
 
-__all__ = ["Folder", "TextFile", "read_folder"]
+__all__ = ["Folder", "TextFile", "has_words", "read_folder"]
 
 SUFFIXES = (".txt", ".md", ".markdown", ".rst")
 
@@ -79,6 +79,11 @@ def read_folder(path: Path) -> Folder:
     return folder
 
 
+def has_words(text: str) -> bool:
+    """Whether a text has a letter or a digit: a rule or the fence of a code block says nothing."""
+    return any(map(str.isalnum, text))
+
+
 def _walk(top: Path, folder: Folder) -> Iterator[Path]:
     """Every visible file, in sorted order."""
 
@@ -123,8 +128,8 @@ def _read(path: Path) -> str:
         raise _LeftOut("not UTF-8 text") from None
     if "\0" in text:
         raise _LeftOut("binary")
-    if not text.strip():
-        raise _LeftOut("empty")
+    if not has_words(text):
+        raise _LeftOut("without words" if text.strip() else "empty")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from recall_signal.cli.chat import Server
+from recall_signal.cli.chat import SELECTOR_TIMEOUT, Server
 from recall_signal.cli.corpus import DEFAULT_POOL
 
 OptionalPath = Optional[Path]  # noqa: UP045  (typer before 0.12.4 knows no other way to say it)
@@ -15,13 +15,23 @@ OptionalPath = Optional[Path]  # noqa: UP045  (typer before 0.12.4 knows no othe
 NO_SERVER: Server = ("", "")
 """What typer before 0.12.4 can take for an option with two values that is not given."""
 
+
+def _folder(text: str) -> Path:
+    """A folder as given; an empty text would be the current one."""
+    if not text:
+        raise typer.BadParameter("got an empty text, expected a folder; is a variable not set?")
+    return Path(text)
+
+
 Questions = Annotated[
     list[str], typer.Argument(metavar="QUESTION", help="One or more questions, quoted.")
 ]
 Docs = Annotated[
     Path,
     typer.Option(
-        metavar="FOLDER", help="Folder with .txt, .md, .markdown and .rst files to search."
+        metavar="FOLDER",
+        parser=_folder,
+        help="Folder with .txt, .md, .markdown and .rst files to search.",
     ),
 ]
 Framework = Annotated[
@@ -50,6 +60,7 @@ Cache = Annotated[
     OptionalPath,
     typer.Option(
         metavar="DIR",
+        parser=_folder,
         help="Folder where vectors are kept, so that texts are embedded once.",
         show_default="the user's cache folder",
     ),
@@ -64,7 +75,12 @@ Selector = Annotated[
     ),
 ]
 SelectorTimeout = Annotated[
-    float, typer.Option(metavar="SECONDS", help="How long the model may take for a page.")
+    Optional[float],  # noqa: UP045
+    typer.Option(
+        metavar="SECONDS",
+        help="How long the model may take for a page.",
+        show_default=str(SELECTOR_TIMEOUT),
+    ),
 ]
 CalibrationFile = Annotated[
     OptionalPath,
@@ -73,7 +89,8 @@ CalibrationFile = Annotated[
 
 Out = Annotated[Path, typer.Option(metavar="FILE", help="Where to write what was learnt (JSON).")]
 TextsFolder = Annotated[
-    OptionalPath, typer.Option(metavar="FOLDER", help="The texts, as for ask; or:")
+    OptionalPath,
+    typer.Option(metavar="FOLDER", parser=_folder, help="The texts, as for ask; or:"),
 ]
 TextsFile = Annotated[
     OptionalPath, typer.Option(metavar="FILE", help="The texts: JSON lines with id and text.")

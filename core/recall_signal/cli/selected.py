@@ -67,7 +67,8 @@ def _column(question: str, answer: Answer, page: Sequence[Hit], cells: int) -> I
     report = answer.selection
     yield Text("Applied" if report.applied else "Not applied", style="bold")
     yield shortened(question, cells)
-    yield Text("level ").append(level_text(answer.confidence.level))
+    calibrated = " (calibrated)" if answer.confidence.basis == "calibration" else ""
+    yield Text("level ").append(level_text(answer.confidence.level)).append(calibrated)
     left = {hit.id for hit in answer.hits}
     for hit in page:
         mark, style = ("keep", "") if hit.id in left else ("drop", "dim")

@@ -59,9 +59,9 @@ class Terminal:
         """On this process's standard output and standard error."""
         return cls(Console(highlight=False), Console(stderr=True, highlight=False))
 
-    def note(self, text: str) -> None:
-        """A remark beside the results."""
-        self.err.print(Text(plain(text), style="dim"))
+    def note(self, text: str, *, whole: bool = False) -> None:
+        """A remark beside the results; a ``whole`` one is not wrapped, so that it can be copied."""
+        self.err.print(Text(plain(text), style="dim"), soft_wrap=whole)
 
     def error(self, text: str) -> None:
         """An error, always on one line."""
