@@ -101,8 +101,8 @@ def completed(reading: Reading, access: StoreAccess) -> Reads:
     first hits and of the first query, whichever can be had; a query's length also whenever the
     search lets it be seen.
     """
-    if reading.cosines is not None and not len(reading.cosines):
-        return reading  # of an empty page nothing can be learnt
+    if reading.is_enough:
+        return reading
     if reading.for_unit_vectors:
         try:
             unit = yield from _has_unit_vectors(access)

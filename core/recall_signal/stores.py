@@ -27,6 +27,8 @@ __all__ = [
 Adapter = TypeVar("Adapter")
 Found = TypeVar("Found")
 
+_PLAIN = {float, type(None)}
+
 _A_RANKING, _A_RISE = 4, 1e-3
 """Hits, and a rise from the first to the last, from which an order is no accident."""
 
@@ -49,6 +51,13 @@ class Reading:
     reason: str | None = None
     scores: Sequence[float | None] | None = None
     for_unit_vectors: bool = False
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether nothing else has to be looked at: of an empty page nothing can be learnt."""
+        if self.for_unit_vectors:
+            return self.cosines is not None and not len(self.cosines)
+        return self.cosines is not None or self.scores is not None
 
 
 def read_scores(
@@ -101,18 +110,13 @@ def checked(reading: Any, count: int) -> Reading:
     for values in (reading.cosines, reading.scores):
         if values is not None and len(values) != count:
             raise ValueError("an adapter must read one value for each hit")
-    if reading.cosines is None or _are_plain(reading.cosines):
-        return reading
-    plain = [None if cosine is None else float(cosine) for cosine in reading.cosines]
-    return replace(reading, cosines=plain)
+    if reading.cosines is not None and not set(map(type, reading.cosines)) <= _PLAIN:
+        plain = [None if cosine is None else float(cosine) for cosine in reading.cosines]
+        return replace(reading, cosines=plain)
+    return reading
 
 
-def _are_plain(cosines: Sequence[float | None]) -> bool:
-    """Whether all are built-in floats: one numpy scalar makes the sum another type."""
-    try:
-        return type(sum(cosines, 0.0)) is float  # type: ignore[type-var]
-    except TypeError:
-        return False
+_SEQUENCES = (list, tuple)  # a union would be made at every call
 
 
 def checked_items(returned: Any, item_class: type[Found]) -> list[Found]:
@@ -121,7 +125,7 @@ def checked_items(returned: Any, item_class: type[Found]) -> list[Found]:
     Raises:
         InvalidResultError: It is something other than a list of the framework's own items.
     """
-    if isinstance(returned, (list, tuple)):
+    if isinstance(returned, _SEQUENCES):
         if set(map(type, returned)) <= {item_class}:
             return list(returned)
         if all(isinstance(item, item_class) for item in returned):

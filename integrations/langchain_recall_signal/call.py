@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import eq, is_
 from typing import Any, Literal
 
@@ -129,10 +128,10 @@ class Call:
             page = range(len(found) if self.k is None else min(self.k, len(found)))
             reading = Reading(None, reason=self.reader.why_not)
         elif self.is_async and self.reader.waits:
-            reading = yield Wait(partial(self.reader.read, hits))
+            reading = yield from self.reader.awaited(hits)
         else:
             reading = self.reader.read(hits)
-        if reading.for_unit_vectors or (reading.cosines is None and reading.scores is None):
+        if not reading.is_enough:
             reading = yield from completed(reading, self.reader.access(hits))
         candidates = Candidates(
             items=hits.documents,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -13,7 +12,7 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 from llama_index.core.settings import Settings
 
-from llama_index_recall_signal.call import Call, waits
+from llama_index_recall_signal.call import Call
 from llama_index_recall_signal.drivers import Driver, Parts
 from llama_index_recall_signal.encoders import encoder_name
 from llama_index_recall_signal.framework import vector_search
@@ -197,12 +196,8 @@ class RecallRetriever(SelfCalibrating, BaseRetriever):
         return self._finish(outcome, inside)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if waits(self.retriever):  # what a store has to tell must not block the loop
-            driver = await asyncio.to_thread(self._driver, query_bundle)
-        else:
-            driver = self._driver(query_bundle)
         with watching() as inside:
-            outcome = await driver.arun()
+            outcome = await self._driver(query_bundle).arun()
         return self._finish(outcome, inside)
 
     def _driver(self, bundle: QueryBundle) -> Driver:

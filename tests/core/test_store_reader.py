@@ -1,0 +1,196 @@
+"""What both frameworks' readers of a store's scores have in common."""
+
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recall_signal import ScoreKind
+from recall_signal.driver import drive
+from recall_signal.reading import StoreMemory, Wait
+from recall_signal.store_reader import StoreReader
+from recall_signal.stores import Reading
+
+FOUR = SimpleNamespace(scores=[0.9, 0.5, 0.4, None])
+
+
+class Shop:
+    """A store."""
+
+
+class Adapter:
+    """An adapter whose answers are set; an error among them is raised."""
+
+    def __init__(self, kind: Any = ScoreKind.COSINE, waits: Any = False, read: Any = None) -> None:
+        self.answers = {"kind": kind, "waits": waits, "read": read}
+        self.asked: list[Any] = []
+
+    def _answer(self, name: str) -> Any:
+        answer = self.answers[name]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def score_kind(self, *asked: Any) -> Any:
+        self.asked.append(asked)
+        return self._answer("kind")
+
+    def waits(self, store: Any) -> Any:
+        return self._answer("waits")
+
+    def read(self, store: Any, hits: Any) -> Any:
+        return self._answer("read")
+
+
+def reader(
+    adapter: Adapter | None = None, kind: str | None = None, **more: Any
+) -> StoreReader[Any]:
+    return StoreReader(None if kind is None else ScoreKind(kind), Shop(), adapter, **more)
+
+
+@pytest.mark.parametrize(
+    ("of", "waits"),
+    [
+        (reader(), False),
+        (reader(Adapter(waits=False)), False),
+        (reader(Adapter(waits=True)), True),
+        (reader(Adapter(waits=RuntimeError("who knows"))), True),
+        (reader(Adapter(waits=True), "cosine"), False),
+        (reader(Adapter(waits=True), "rrf"), False),
+    ],
+)
+def test_only_an_undeclared_kind_is_waited_for(of: StoreReader[Any], waits: bool) -> None:
+    assert of.waits is waits
+
+
+@pytest.mark.parametrize(
+    ("of", "keeps"),
+    [
+        (reader(), False),
+        (reader(kind="cosine"), True),
+        (reader(kind="bm25"), True),
+        (reader(kind="rrf"), False),
+        (reader(Adapter("minmax"), "l2"), True),
+        (reader(Adapter(ScoreKind.SQUARED_L2)), True),
+        (reader(Adapter("bm25")), True),
+        (reader(Adapter(ScoreKind.FUSED_NORMALIZED)), False),
+        (reader(Adapter("no such kind")), False),
+        (reader(Adapter(RuntimeError("down"))), False),
+        (reader(Adapter(NotImplementedError())), True),
+    ],
+)
+def test_which_scores_are_looked_at_wider(of: StoreReader[Any], keeps: bool) -> None:
+    assert of.keeps_order() is keeps
+
+
+def test_what_the_kind_depends_on_is_told_to_the_adapter() -> None:
+    adapter = Adapter()
+    plain, by_mode = reader(adapter), reader(adapter, kind_by=("hybrid",))
+    assert plain.keeps_order()
+    assert by_mode.keeps_order()
+    assert adapter.asked == [(plain.store,), (by_mode.store, "hybrid")]
+
+
+def test_a_declared_kind_goes_before_the_adapter() -> None:
+    reading = reader(Adapter(read=RuntimeError("never asked")), "half_cosine").read(FOUR)
+    assert reading.cosines == pytest.approx([0.8, 0.0, -0.2, None])
+    assert reading.source == "declared"
+
+
+def test_only_a_plain_search_shows_a_kind_that_is_the_other_way_round() -> None:
+    rising = SimpleNamespace(scores=[0.1, 0.2, 0.3, 0.4])
+    assert reader(kind="cosine").read(rising).reason == "score_inverted"
+    assert reader(kind="cosine", ranked=False).read(rising).cosines == rising.scores
+
+
+def test_what_an_adapter_reads_is_checked() -> None:
+    fits = Reading([np.float32(0.9), 0.5, 0.4, None], "store")  # type: ignore[list-item]
+    cosines = reader(Adapter(read=fits)).read(FOUR).cosines
+    assert cosines == pytest.approx([0.9, 0.5, 0.4, None])
+    assert cosines is not None
+    assert type(cosines[0]) is float
+    nothing = Reading(None, reason="of_its_own")
+    assert reader(Adapter(read=nothing)).read(FOUR) is nothing
+
+
+@pytest.mark.parametrize(
+    "read", [RuntimeError("a secret"), [0.9, 0.5, 0.4, 0.3], Reading([0.9], "store")]
+)
+def test_what_an_adapter_does_wrong_becomes_a_reason(
+    read: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    reading = reader(Adapter(read=read)).read(FOUR)
+    assert (reading.cosines, reading.reason) == (None, "adapter_failed")
+    assert "reading the store's scores failed" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_what_nobody_knows_is_not_guessed_at() -> None:
+    assert reader().read(FOUR).reason == "store_not_recognised"
+    assert reader().read(SimpleNamespace(scores=[None, None])).reason == "no_scores"
+
+
+def test_a_store_is_waited_for_by_request() -> None:
+    of = reader(kind="cosine")
+
+    def perform(request: Any) -> Any:
+        assert isinstance(request, Wait)
+        return request.call()
+
+    assert drive(of.awaited(FOUR), perform) == of.read(FOUR)
+
+
+def test_a_wait_that_fails_becomes_a_reason(caplog: pytest.LogCaptureFixture) -> None:
+    def perform(request: Any) -> Any:
+        raise RuntimeError("no threads left")
+
+    with caplog.at_level(logging.WARNING):
+        assert drive(reader(Adapter()).awaited(FOUR), perform).reason == "adapter_failed"
+    assert "RuntimeError" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("of", "reason"),
+    [
+        (reader(), "store_not_recognised"),
+        (StoreReader[Any](None, None, None), "no_score_access"),
+        (reader(Adapter()), "no_score_access"),
+        (reader(kind="cosine"), "no_score_access"),
+        (reader(kind="bm25"), "no_score_access"),
+        (reader(kind="rrf"), "score_not_convertible"),
+        (reader(Adapter(), "minmax"), "score_not_convertible"),
+    ],
+)
+def test_why_there_is_nothing_to_read(of: StoreReader[Any], reason: str) -> None:
+    assert of.why_not == reason
+
+
+def test_the_memory_of_the_wrapper_goes_along() -> None:
+    memory, vectors = StoreMemory(), list[None]
+    access = reader(memory=memory)._access(vectors, "encoder", [1.0])
+    assert access.memory is memory
+    assert (access.vectors, access.encoder, access.query_vector) == (vectors, "encoder", [1.0])
+    assert access.store == "Shop"
+    alone = StoreReader[Any](None, None, None)
+    assert alone._access(None, None, None).store == "the retriever"
+    assert alone.memory is not reader().memory
+
+
+@pytest.mark.parametrize(
+    ("reading", "enough"),
+    [
+        (Reading([0.9], "store"), True),
+        (Reading(np.array([0.9, 0.1]), "store"), True),  # type: ignore[arg-type]
+        (Reading(None, scores=[7.0]), True),
+        (Reading(None, scores=np.array([7.0, 2.0])), True),  # type: ignore[arg-type]
+        (Reading(None, reason="no_scores"), False),
+        (Reading([], "store"), True),
+        (Reading([], "store", for_unit_vectors=True), True),
+        (Reading([0.9], "store", for_unit_vectors=True), False),
+        (Reading(None, reason="score_out_of_range", for_unit_vectors=True), False),
+    ],
+)
+def test_which_reading_is_enough(reading: Reading, enough: bool) -> None:
+    assert reading.is_enough is enough
