@@ -21,8 +21,7 @@ from typing import Any, Generic, TypeVar
 from recall_signal.assess import Calibrator, assess
 from recall_signal.confidence import RecallConfidence, unknown
 from recall_signal.embedding import EmbeddingCache, VectorMismatch, as_vectors, cosines_of
-from recall_signal.pool import Pool
-from recall_signal.reading import EmbedQuery, Wait
+from recall_signal.pool import DEFAULT_POOL_SIZE, Pool
 from recall_signal.reports import (
     NOT_CONFIGURED,
     CosineSource,
@@ -33,6 +32,7 @@ from recall_signal.reports import (
 )
 from recall_signal.reranking import Rerank, Reranked, Reranking, rerank_page, with_match
 from recall_signal.selection import Ask, SelectionOptions, select_page
+from recall_signal.stores.access import EmbedQuery, Wait
 from recall_signal.thresholds import Thresholds
 
 __all__ = [
@@ -114,7 +114,7 @@ class FlowSettings(Generic[Item]):
     thresholds: Thresholds | None = None
     calibration: Calibrator | None = None
     cache: EmbeddingCache | None = None
-    embed_limit: int = 50
+    embed_limit: int = DEFAULT_POOL_SIZE
     annotate: str = "all"
     metadata_key: str = "recall"
     reranking: Reranking | None = None

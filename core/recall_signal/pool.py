@@ -8,7 +8,10 @@ from typing import Any
 
 from recall_signal.errors import InvalidInputError
 
-__all__ = ["Pool"]
+__all__ = ["DEFAULT_POOL_SIZE", "Pool"]
+
+DEFAULT_POOL_SIZE = 50
+"""Candidates looked at where nothing else is asked for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

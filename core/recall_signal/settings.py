@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 from typing import Any, ClassVar, Literal
@@ -15,6 +15,7 @@ from recall_signal.calibration.model import Calibration
 from recall_signal.embedding import EmbeddingCache
 from recall_signal.errors import ConfigurationError
 from recall_signal.flow import FlowSettings, Item
+from recall_signal.pool import DEFAULT_POOL_SIZE
 from recall_signal.reranking import Reranking, as_options
 from recall_signal.scores import ScoreKind, parse_score_kind
 from recall_signal.selection import SelectionOptions
@@ -22,16 +23,12 @@ from recall_signal.selection.options import DEFAULT_TIMEOUT
 from recall_signal.thresholds import Thresholds
 
 __all__ = [
-    "DEFAULT_POOL_SIZE",
     "RESERVED_KEYS",
     "UNSET",
     "SignalFields",
     "Unset",
     "WrapperFields",
-    "id_in",
 ]
-
-DEFAULT_POOL_SIZE = 50
 
 
 class Unset(Enum):
@@ -216,15 +213,6 @@ class WrapperFields(SignalFields):
         if "selector_timeout" in self.model_fields_set:
             options = replace(options, timeout=self.selector_timeout)
         return options
-
-
-def id_in(metadata: Mapping[str, Any], key: str | None, own: str | None) -> str | None:
-    """An item's id: what its metadata has under ``key``, else the framework's own."""
-    value = metadata.get(key) if key else None
-    try:
-        return own if value is None else str(value)
-    except Exception:  # an id that cannot be written down is none
-        return own
 
 
 def _in_words(error: ValidationError) -> str:

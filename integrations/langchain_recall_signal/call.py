@@ -16,8 +16,9 @@ from langchain_recall_signal.stores import Hits
 from langchain_recall_signal.tap import Recorder
 from recall_signal import ConfigurationError
 from recall_signal.flow import Candidates
-from recall_signal.reading import EmbedQuery, Wait, completed
-from recall_signal.stores import Reading, checked_items
+from recall_signal.items import checked_items
+from recall_signal.stores import Reading
+from recall_signal.stores.access import EmbedQuery, Wait, completed
 
 __all__ = ["Call", "Method", "Retrieve", "Steps"]
 

@@ -8,9 +8,9 @@ from langchain_core.documents import Document
 
 from langchain_recall_signal.response import RecallResponse
 from recall_signal.flow import Outcome
+from recall_signal.items import id_in
 from recall_signal.models import copied_with
 from recall_signal.reports import fresh_copy
-from recall_signal.settings import id_in
 
 __all__ = ["id_of", "page_of", "respond", "text_of"]
 

@@ -18,8 +18,8 @@ from langchain_recall_signal.selector import aask, ask
 from langchain_recall_signal.tap import listening
 from recall_signal.calibration.through import WrapperParts
 from recall_signal.flow import Embed, Request
-from recall_signal.reading import EmbedQuery, Wait
 from recall_signal.reranking import Rerank
+from recall_signal.stores.access import EmbedQuery, Wait
 
 __all__ = ["Driver", "Parts"]
 

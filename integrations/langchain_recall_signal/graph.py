@@ -17,8 +17,8 @@ from langgraph.graph import END, START, StateGraph
 from langchain_recall_signal.retriever import RecallRetriever
 from langchain_recall_signal.tool import items_of, must_propagate
 from recall_signal import ConfigurationError, InvalidResultError, RecallConfidence
-from recall_signal.artifact import ToolItem, tool_artifact
-from recall_signal.corrective import (
+from recall_signal.agents.artifact import ToolItem, tool_artifact
+from recall_signal.agents.corrective import (
     Decision,
     answer_prompt,
     caution_after_search,
@@ -28,9 +28,9 @@ from recall_signal.corrective import (
     rewrite_prompt,
     web_items,
 )
+from recall_signal.agents.wording import encodable
 from recall_signal.driver import drive, drive_async
 from recall_signal.signals import UNREAD, confidence_in
-from recall_signal.wording import encodable
 
 __all__ = ["CorrectiveState", "corrective_graph"]
 

@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langgraph.types import Command
 
 from recall_signal import ConfigurationError
-from recall_signal.artifact import json_safe
-from recall_signal.fallbacks import OnUnknown, check_settings, refusal, room, unread_report
+from recall_signal.agents.artifact import json_safe
+from recall_signal.agents.fallbacks import OnUnknown, check_settings, refusal, room, unread_report
 from recall_signal.signals import UNREAD, confidence_in, report_in, strongest
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from langchain_recall_signal.inner import (
 from langchain_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from langchain_recall_signal.tap import Tap, tapped
 from recall_signal import ScoreKind
-from recall_signal.reading import StoreAccess
-from recall_signal.store_reader import StoreReader
+from recall_signal.stores.access import StoreAccess
+from recall_signal.stores.reader import StoreReader
 
 __all__ = ["Reader"]
 

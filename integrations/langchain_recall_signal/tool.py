@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from langchain_recall_signal.response import RecallResponse
 from langchain_recall_signal.retriever import RecallRetriever
 from recall_signal import ConfigurationError
-from recall_signal.artifact import ToolItem, check_tool_name, tool_answer, tool_failure
+from recall_signal.agents.artifact import ToolItem, check_tool_name, tool_answer, tool_failure
 
 __all__ = ["create_recall_tool", "items_of", "must_propagate"]
 

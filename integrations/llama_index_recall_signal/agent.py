@@ -12,8 +12,8 @@ from llama_index.core.tools import AsyncBaseTool, ToolMetadata, ToolOutput, Tool
 from llama_index.core.workflow import Context
 
 from recall_signal import ConfigurationError
-from recall_signal.artifact import json_safe
-from recall_signal.fallbacks import OnUnknown, check_settings, refusal, room, unread_report
+from recall_signal.agents.artifact import json_safe
+from recall_signal.agents.fallbacks import OnUnknown, check_settings, refusal, room, unread_report
 from recall_signal.signals import KEY, UNREAD, confidence_in, report_in, strongest
 
 __all__ = ["RecallAgent"]

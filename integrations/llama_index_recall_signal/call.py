@@ -20,10 +20,11 @@ from llama_index_recall_signal.framework import DEFAULT_MODE, VectorSearch, vect
 from llama_index_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from recall_signal import ScoreKind
 from recall_signal.flow import Candidates
-from recall_signal.reading import EmbedQuery, StoreAccess, StoreMemory, Wait, completed
+from recall_signal.items import checked_items
 from recall_signal.settings import WrapperFields
-from recall_signal.store_reader import StoreReader
-from recall_signal.stores import Reading, checked_items
+from recall_signal.stores import Reading
+from recall_signal.stores.access import EmbedQuery, StoreAccess, StoreMemory, Wait, completed
+from recall_signal.stores.reader import StoreReader
 
 __all__ = ["Call", "Reader", "Retrieve", "Steps"]
 

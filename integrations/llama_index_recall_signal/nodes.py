@@ -7,9 +7,9 @@ from typing import Any
 
 from llama_index.core.schema import MetadataMode, NodeWithScore
 
+from recall_signal.items import id_in
 from recall_signal.models import copied_with
 from recall_signal.reports import fresh_copy
-from recall_signal.settings import id_in
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,8 @@ from llama_index_recall_signal.encoders import encoder_name
 from llama_index_recall_signal.reporting import NODE_KEYS, flow_settings, respond
 from llama_index_recall_signal.watch import tell
 from recall_signal.flow import FlowSettings, Outcome
-from recall_signal.settings import DEFAULT_POOL_SIZE, RESERVED_KEYS, SignalFields
+from recall_signal.pool import DEFAULT_POOL_SIZE
+from recall_signal.settings import RESERVED_KEYS, SignalFields
 
 __all__ = ["RecallPostprocessor"]
 

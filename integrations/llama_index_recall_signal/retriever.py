@@ -25,9 +25,9 @@ from llama_index_recall_signal.watch import tell, watching
 from recall_signal import Baseline, Calibration, ScoreKind, Thresholds
 from recall_signal.calibration.through import SelfCalibrating
 from recall_signal.flow import Outcome
-from recall_signal.reading import StoreMemory
 from recall_signal.selection import SelectionOptions
 from recall_signal.settings import UNSET, Unset
+from recall_signal.stores.access import StoreMemory
 
 __all__ = ["RecallRetriever"]
 

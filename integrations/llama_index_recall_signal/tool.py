@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from llama_index_recall_signal.response import RecallResponse
 from llama_index_recall_signal.retriever import RecallRetriever
 from recall_signal import ConfigurationError
-from recall_signal.artifact import ToolItem, check_tool_name, tool_answer, tool_failure
+from recall_signal.agents.artifact import ToolItem, check_tool_name, tool_answer, tool_failure
 
 __all__ = ["RecallTool", "create_recall_tool", "items_of"]
 

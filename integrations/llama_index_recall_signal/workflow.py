@@ -29,8 +29,8 @@ from llama_index_recall_signal.workflow_events import (
     SearchWeb,
 )
 from recall_signal import ConfigurationError, InvalidResultError
-from recall_signal.artifact import ToolItem, tool_artifact
-from recall_signal.corrective import (
+from recall_signal.agents.artifact import ToolItem, tool_artifact
+from recall_signal.agents.corrective import (
     Decision,
     answer_prompt,
     caution_after_search,
@@ -40,7 +40,7 @@ from recall_signal.corrective import (
     rewrite_prompt,
     web_items,
 )
-from recall_signal.wording import encodable
+from recall_signal.agents.wording import encodable
 
 __all__ = ["CorrectiveWorkflow"]
 

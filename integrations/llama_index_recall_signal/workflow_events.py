@@ -7,8 +7,8 @@ from typing import Any, Literal
 from llama_index.core.workflow import Event, StartEvent, StopEvent
 
 from recall_signal import RecallConfidence
+from recall_signal.agents.corrective import Decision
 from recall_signal.confidence import Level
-from recall_signal.corrective import Decision
 from recall_signal.signals import UNREAD, confidence_in
 
 __all__ = [

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recall_signal import ConfigurationError
-from recall_signal.artifact import (
+from recall_signal.agents.artifact import (
     CUT,
     DEEPEST,
     MOST_VALUES,

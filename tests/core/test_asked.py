@@ -4,8 +4,9 @@ import gc
 
 import pytest
 
-from recall_signal import ScoreKind, asked
-from recall_signal.asked import AskedOnce
+from recall_signal import ScoreKind
+from recall_signal.stores import asked
+from recall_signal.stores.asked import AskedOnce
 
 
 class Store:

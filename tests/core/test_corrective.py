@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from recall_signal import ConfigurationError, InvalidResultError, RecallConfidence, assess
-from recall_signal.artifact import ToolItem
-from recall_signal.confidence import LEVELS, Level, unknown
-from recall_signal.corrective import (
+from recall_signal.agents.artifact import ToolItem
+from recall_signal.agents.corrective import (
     MOST_CHARACTERS,
     MOST_HITS,
     MOST_REWRITES,
@@ -22,6 +21,7 @@ from recall_signal.corrective import (
     rewrite_prompt,
     web_items,
 )
+from recall_signal.confidence import LEVELS, Level, unknown
 
 STRONG, WEAK = assess([0.9, 0.5, 0.4]), assess([0.2, 0.195, 0.19])
 

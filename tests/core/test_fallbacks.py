@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from recall_signal import ConfigurationError, assess
+from recall_signal.agents.fallbacks import OnUnknown, check_settings, refusal, room, unread_report
 from recall_signal.confidence import unknown
-from recall_signal.fallbacks import OnUnknown, check_settings, refusal, room, unread_report
 
 STRONG, WEAK = assess([0.9, 0.5, 0.4]), assess([0.2, 0.195, 0.19])
 

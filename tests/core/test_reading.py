@@ -9,8 +9,8 @@ import pytest
 
 from recall_signal import ScoreKind
 from recall_signal.driver import drive
-from recall_signal.reading import EmbedQuery, StoreAccess, StoreMemory, Wait, completed
 from recall_signal.stores import Reading, read_scores
+from recall_signal.stores.access import EmbedQuery, StoreAccess, StoreMemory, Wait, completed
 
 random = np.random.default_rng(3)
 UNIT = random.standard_normal((6, 8))

@@ -6,9 +6,10 @@ import pytest
 
 from recall_signal import Baseline, Calibration, ConfigurationError, ScoreKind, Thresholds
 from recall_signal.errors import CalibrationError
+from recall_signal.items import id_in
 from recall_signal.reranking import RerankerOptions, Reranking
 from recall_signal.selection import SelectionOptions
-from recall_signal.settings import SignalFields, WrapperFields, id_in
+from recall_signal.settings import SignalFields, WrapperFields
 
 
 def flow_settings(settings: SignalFields, encodes: bool = False) -> Any:

@@ -9,9 +9,9 @@ import pytest
 
 from recall_signal import ScoreKind
 from recall_signal.driver import drive
-from recall_signal.reading import StoreMemory, Wait
-from recall_signal.store_reader import StoreReader
 from recall_signal.stores import Reading
+from recall_signal.stores.access import StoreMemory, Wait
+from recall_signal.stores.reader import StoreReader
 
 FOUR = SimpleNamespace(scores=[0.9, 0.5, 0.4, None])
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from recall_signal import ConfigurationError, InvalidResultError, ScoreKind
-from recall_signal.stores import AdapterRegistry, Reading, checked, checked_items, read_scores
+from recall_signal.items import checked_items
+from recall_signal.stores import AdapterRegistry, Reading, checked, read_scores
 
 RISING = [0.1, 0.2, 0.4, 0.9]
 

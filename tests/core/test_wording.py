@@ -5,17 +5,17 @@ import re
 import pytest
 
 from recall_signal.advice import ADVICE_TEXTS
-from recall_signal.confidence import LEVELS, RecallConfidence
-from recall_signal.corrective import NEAR_MISS, NOTHING_ELSE, REWRITE_PROMPT, UNMEASURED
-from recall_signal.fallbacks import REFUSED
-from recall_signal.reports import SelectionReport
-from recall_signal.wording import (
+from recall_signal.agents.corrective import NEAR_MISS, NOTHING_ELSE, REWRITE_PROMPT, UNMEASURED
+from recall_signal.agents.fallbacks import REFUSED
+from recall_signal.agents.wording import (
     FAILED,
     encodable,
     failure_header,
     tool_content,
     tool_header,
 )
+from recall_signal.confidence import LEVELS, RecallConfidence
+from recall_signal.reports import SelectionReport
 
 VERDICT = re.compile(
     r"(?<!nothing relevant )(?<!about what )\bis (not )?stored"

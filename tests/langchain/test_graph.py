@@ -19,7 +19,7 @@ from langgraph.types import Command, interrupt
 
 from langchain_recall_signal import corrective_graph
 from recall_signal import ConfigurationError
-from recall_signal.corrective import NEAR_MISS
+from recall_signal.agents.corrective import NEAR_MISS
 from recall_signal.reranking import RerankerOptions
 
 

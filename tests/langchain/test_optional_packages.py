@@ -58,7 +58,7 @@ def test_a_missing_package_is_named(
 
 def test_another_import_that_fails_is_not_dressed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     forget(monkeypatch)
-    monkeypatch.setitem(sys.modules, "recall_signal.corrective", None)
+    monkeypatch.setitem(sys.modules, "recall_signal.agents.corrective", None)
     with pytest.raises(ImportError) as caught:
         langchain_recall_signal.corrective_graph  # noqa: B018
     assert not isinstance(caught.value, MissingDependencyError)

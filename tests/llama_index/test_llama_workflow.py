@@ -22,7 +22,7 @@ from llama_index_recall_signal import (
     RecallRetriever,
 )
 from recall_signal import ConfigurationError
-from recall_signal.corrective import NEAR_MISS
+from recall_signal.agents.corrective import NEAR_MISS
 from recall_signal.reranking import RerankerOptions
 from recall_signal.testing import vectors_with_cosines
 

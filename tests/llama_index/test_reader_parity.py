@@ -20,7 +20,7 @@ import llama_index_recall_signal as llama_index
 import llama_index_recall_signal.stores.registry as llama_registry
 from langchain_recall_signal.stores import Reading
 from recall_signal import ConfigurationError, ScoreKind
-from recall_signal.asked import AskedOnce
+from recall_signal.stores.asked import AskedOnce
 from recall_signal.testing import SettableEncoder, vectors_with_cosines
 
 COSINES = [0.9, 0.5, 0.4, 0.2, 0.1]

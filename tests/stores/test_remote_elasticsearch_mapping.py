@@ -52,7 +52,7 @@ def test_an_alias_of_indices_that_differ() -> None:
 def test_no_right_to_see_it(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recall_signal.asked._PAUSE", 0.0)
+    monkeypatch.setattr("recall_signal.stores.asked._PAUSE", 0.0)
     client = FakeElasticsearch(Rows())
     store = store_with(DenseVectorStrategy(), client)
     with patch.object(client, "get_mapping", side_effect=PermissionError("secret")):

@@ -13,13 +13,14 @@ from rich.text import Text
 from recall_signal.advice import ADVICE_TEXTS, advice
 from recall_signal.calibration import Calibration
 from recall_signal.cli.chat import Server, ServerSelection
-from recall_signal.cli.corpus import DEFAULT_POOL, Corpus
+from recall_signal.cli.corpus import Corpus
 from recall_signal.cli.frameworks import Answer, Hit, load_framework
 from recall_signal.cli.selected import selection_words
 from recall_signal.cli.terminal import LEVEL_STYLES, Terminal, figure, plain, snippet
 from recall_signal.confidence import RecallConfidence
 from recall_signal.encoders import DemoEncoder
 from recall_signal.errors import CalibrationError, ConfigurationError
+from recall_signal.pool import DEFAULT_POOL_SIZE
 
 __all__ = ["AskOptions", "ask"]
 
@@ -104,7 +105,7 @@ def _checked(options: AskOptions) -> int:
     if options.k < 1:
         raise ConfigurationError(f"-k must be at least 1, got {options.k}")
     if options.pool_size is None:
-        return max(DEFAULT_POOL, options.k)
+        return max(DEFAULT_POOL_SIZE, options.k)
     if options.pool_size < options.k:
         raise ConfigurationError(
             f"--pool-size must be at least -k ({options.k}), got {options.pool_size}"

@@ -13,12 +13,10 @@ from recall_signal.cli.frameworks import Build, Passage, Workbench
 from recall_signal.cli.terminal import EmbeddingBar, Terminal
 from recall_signal.encoders import Encoder
 from recall_signal.errors import ConfigurationError, MissingDependencyError
+from recall_signal.pool import DEFAULT_POOL_SIZE
 from recall_signal.vector_cache import CachedEncoder
 
-__all__ = ["DEFAULT_POOL", "Corpus", "count", "user_cache"]
-
-DEFAULT_POOL = 50
-"""As in ``RecallRetriever``."""
+__all__ = ["Corpus", "count", "user_cache"]
 
 BAR_DELAY = 2.0
 
@@ -58,7 +56,7 @@ class Corpus:
         terminal: Terminal,
         *,
         k: int = 1,
-        pool_size: int = DEFAULT_POOL,
+        pool_size: int = DEFAULT_POOL_SIZE,
         **given: Any,
     ) -> Workbench:
         """The passages behind the retriever of some framework; a note says what it took.

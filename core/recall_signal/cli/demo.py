@@ -14,12 +14,13 @@ from recall_signal.cli.compared import in_short, same_levels, what_changed
 from recall_signal.cli.frameworks import EXTRAS, load_framework
 from recall_signal.cli.scripted import ScriptedSelector
 from recall_signal.cli.selected import side_by_side
-from recall_signal.cli.stage import POOL_SIZE, K, Stage
+from recall_signal.cli.stage import K, Stage
 from recall_signal.cli.tables import levels_table, notes_table, results_table, summary_table
 from recall_signal.cli.tally import KINDS, Result, Tally, tally
 from recall_signal.cli.terminal import ProgressBar, Terminal, command
 from recall_signal.encoders import DemoEncoder
 from recall_signal.errors import MissingDependencyError
+from recall_signal.pool import DEFAULT_POOL_SIZE
 
 __all__ = ["DemoOptions", "demo"]
 
@@ -105,8 +106,8 @@ def _uncalibrated(stage: Stage) -> list[Result]:
     stage.show(
         f"{len(stage.memories)} memories of a small team,",
         f"embedded in {stage.bar.seconds:.1f} s with {stage.encoder.name}; "
-        f"{len(stage.questions)} questions, each judged over a pool of {POOL_SIZE} with a page "
-        f"of {K}.",
+        f"{len(stage.questions)} questions, each judged over a pool of {DEFAULT_POOL_SIZE} "
+        f"with a page of {K}.",
     )
     results = stage.ask_all(workbench, "Asking")
     stage.terminal.out.print(results_table(results, stage.terminal.out.width))

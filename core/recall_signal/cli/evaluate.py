@@ -17,6 +17,7 @@ from recall_signal.errors import (
     MissingDependencyError,
     RecallSignalError,
 )
+from recall_signal.pool import DEFAULT_POOL_SIZE
 
 __all__ = ["evaluate_command"]
 
@@ -42,7 +43,9 @@ def evaluate_command(
     encoder: Annotated[
         str, typer.Option(metavar="NAME", help=f"'{DEMO}', or module:Class of your own.")
     ] = DEMO,
-    pool: Annotated[int, typer.Option(metavar="N", help="Candidates the signal looks at.")] = 50,
+    pool: Annotated[int, typer.Option(metavar="N", help="Candidates the signal looks at.")] = (
+        DEFAULT_POOL_SIZE
+    ),
     html: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(metavar="FILE", help="Write a report with figures."),

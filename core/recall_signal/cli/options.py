@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from recall_signal.cli.chat import SELECTOR_TIMEOUT, Server
-from recall_signal.cli.corpus import DEFAULT_POOL
+from recall_signal.pool import DEFAULT_POOL_SIZE
 
 OptionalPath = Optional[Path]  # noqa: UP045  (typer before 0.12.4 knows no other way to say it)
 
@@ -52,7 +52,7 @@ PoolSize = Annotated[
     typer.Option(
         metavar="N",
         help="Candidates the signal looks at.",
-        show_default=f"{DEFAULT_POOL}, or -k where that is more",
+        show_default=f"{DEFAULT_POOL_SIZE}, or -k where that is more",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per question.")]

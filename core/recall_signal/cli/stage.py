@@ -16,10 +16,11 @@ from recall_signal.cli.frameworks import Build, Passage, Workbench
 from recall_signal.cli.tally import Question, Result
 from recall_signal.cli.terminal import EmbeddingBar, ProgressBar, Terminal
 from recall_signal.encoders import Encoder
+from recall_signal.pool import DEFAULT_POOL_SIZE
 
-__all__ = ["POOL_SIZE", "K", "RememberingEncoder", "Stage"]
+__all__ = ["K", "RememberingEncoder", "Stage"]
 
-K, POOL_SIZE = 5, 50
+K = 5
 EMBED_BATCH = 20
 BAR_DELAY = 1.0
 
@@ -84,7 +85,7 @@ class Stage:
     def workbench(self, build: Build | None = None, **given: Any) -> Workbench:
         """The memories in a store; with another framework, a selector or a calibration."""
         with self.bar:
-            return (build or self.build)(self.memories, self.encoder, K, POOL_SIZE, **given)
+            return (build or self.build)(self.memories, self.encoder, K, DEFAULT_POOL_SIZE, **given)
 
     def ask_all(self, workbench: Workbench, label: str) -> list[Result]:
         """Every question with its answer and its times."""

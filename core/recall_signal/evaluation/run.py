@@ -18,6 +18,7 @@ from recall_signal.evaluation.metrics import Floats
 from recall_signal.evaluation.modes import MODES, Fitted, fit_mode, judge
 from recall_signal.evaluation.result import Evaluation, Latency, Method
 from recall_signal.evaluation.search import Progress, Retriever
+from recall_signal.pool import DEFAULT_POOL_SIZE
 
 __all__ = ["FIXED_CUTS", "baselines", "draw_sample", "evaluate"]
 
@@ -41,7 +42,7 @@ def evaluate(
     queries: Sequence[Query],
     encoder: Encoder,
     *,
-    pool_size: int = 50,
+    pool_size: int = DEFAULT_POOL_SIZE,
     sample: int = SAMPLE,
     split: Split = "test",
     seed: int = 0,

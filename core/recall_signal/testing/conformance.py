@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recall_signal.pool import Pool
+from recall_signal.pool import DEFAULT_POOL_SIZE, Pool
 from recall_signal.testing.encoder import SettableEncoder
 from recall_signal.testing.hooks import Hooks, Seen
 from recall_signal.testing.vectors import vectors_with_cosines
@@ -97,7 +97,7 @@ class AdapterConformance(Hooks, ABC):
     stored: ClassVar[int] = 300
     asked: ClassVar[int] = 40
     page_sizes: ClassVar[Sequence[int]] = (1, 4, 10)
-    pool_size: ClassVar[int] = 50
+    pool_size: ClassVar[int] = DEFAULT_POOL_SIZE
 
     @abstractmethod
     def build(

@@ -50,7 +50,7 @@ class StoreAdapter:
     def score_kind(self, store: Any) -> ScoreKind:
         """What the number in :meth:`scored_search` is, by the store's settings.
 
-        Where it has to ask the store's server: :class:`recall_signal.asked.AskedOnce`.
+        Where it has to ask the store's server: :class:`recall_signal.stores.asked.AskedOnce`.
         """
         raise NotImplementedError
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_recall_signal.stores.base import StoreAdapter
 from recall_signal import ScoreKind
-from recall_signal.asked import AskedOnce
+from recall_signal.stores.asked import AskedOnce
 
 __all__ = ["AsyncElasticsearchAdapter", "ElasticsearchAdapter"]
 

@@ -14,8 +14,8 @@ from langchain_core.documents import Document
 
 from langchain_recall_signal.stores.base import Hits, StoreAdapter
 from recall_signal import ScoreKind
-from recall_signal.asked import AskedOnce
 from recall_signal.stores import Reading, read_scores
+from recall_signal.stores.asked import AskedOnce
 
 __all__ = ["MongoDBAdapter"]
 

@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 
 from langchain_recall_signal.stores.base import StoreAdapter
 from recall_signal import ScoreKind
-from recall_signal.asked import AskedOnce
+from recall_signal.stores.asked import AskedOnce
 
 __all__ = ["PineconeAdapter"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from llama_index_recall_signal.stores.base import Hits, StoreAdapter
 from recall_signal import ScoreKind
-from recall_signal.asked import AskedOnce
+from recall_signal.stores.asked import AskedOnce
 
 __all__ = ["AzureAISearchAdapter"]
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from recall_signal.advice import advice
-from recall_signal.artifact import ToolItem
+from recall_signal.agents.artifact import ToolItem
+from recall_signal.agents.wording import tool_content
 from recall_signal.confidence import RecallConfidence
 from recall_signal.errors import ConfigurationError, InvalidResultError
-from recall_signal.wording import tool_content
 
 __all__ = [
     "NEAR_MISS",

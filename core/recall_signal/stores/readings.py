@@ -1,31 +1,23 @@
-"""Reading stores: what every adapter has in common, whatever its framework."""
+"""What a store's scores say: cosines, or the reason why there are none."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
-from inspect import getattr_static
 from operator import le
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from recall_signal.embedding import cosines_of
-from recall_signal.errors import ConfigurationError, InvalidResultError
 from recall_signal.reports import CosineSource
 from recall_signal.scores import ScoreKind, to_cosines
 from recall_signal.thresholds import RANGE_TOLERANCE
 
 __all__ = [
-    "AdapterRegistry",
     "Reading",
     "checked",
-    "checked_items",
     "read_scores",
     "read_vectors",
 ]
-
-Adapter = TypeVar("Adapter")
-Found = TypeVar("Found")
 
 _PLAIN = {float, type(None)}
 
@@ -116,31 +108,6 @@ def checked(reading: Any, count: int) -> Reading:
     return reading
 
 
-_SEQUENCES = (list, tuple)  # a union would be made at every call
-
-
-def checked_items(returned: Any, item_class: type[Found]) -> list[Found]:
-    """What a wrapped retriever returned, once it is sure that it is a page.
-
-    Raises:
-        InvalidResultError: It is something other than a list of the framework's own items.
-    """
-    if isinstance(returned, _SEQUENCES):
-        if set(map(type, returned)) <= {item_class}:
-            return list(returned)
-        if all(isinstance(item, item_class) for item in returned):
-            return list(returned)
-        stranger = next(item for item in returned if not isinstance(item, item_class))
-        given = f"a list with {type(stranger).__name__}"
-    else:
-        given = type(returned).__name__
-    name = item_class.__name__
-    raise InvalidResultError(
-        f"the wrapped retriever must return a list of {name}, got {given}; "
-        f"end what is wrapped with a step that returns {name}s"
-    )
-
-
 def _reading(cosines: Sequence[float | None], source: CosineSource) -> Reading:
     if cosines and all(cosine is None for cosine in cosines):
         return Reading(None, reason="no_scores")
@@ -152,76 +119,3 @@ def _rises(cosines: Sequence[float]) -> bool:
     if len(cosines) < _A_RANKING or cosines[-1] - cosines[0] < _A_RISE:
         return False
     return all(map(le, cosines, cosines[1:]))
-
-
-class AdapterRegistry(Generic[Adapter]):
-    """Which adapter reads which store, by dotted class name along the store's class hierarchy.
-
-    Nothing of a store's package is imported: a name is only compared, and the adapter's module
-    is loaded when its store turns up.
-
-    Args:
-        adapter_class: What every adapter is an instance of.
-        searches: The store's methods whose result an adapter reads.
-        known: Store class as ``package.module.Class`` -> adapter as ``package.module:Class``.
-    """
-
-    def __init__(
-        self, adapter_class: type[Adapter], searches: Sequence[str], known: Mapping[str, str]
-    ) -> None:
-        self._adapter_class = adapter_class
-        self._searches = tuple(searches)
-        self._adapters: dict[str, str | Adapter] = dict(known)
-
-    def register(self, store_class: str, adapter: str | Adapter) -> None:
-        """Teach the wrapper a store of yours.
-
-        Args:
-            store_class: The store's class as ``package.module.Class``.
-            adapter: An adapter, or where to find its class, as ``package.module:Class``.
-
-        Raises:
-            ConfigurationError: One of the two has another form.
-        """
-        if not isinstance(store_class, str) or "." not in store_class:
-            raise ConfigurationError(
-                f"store_class must be a dotted class name like 'package.module.Class', "
-                f"got {_shown(store_class)}"
-            )
-        if not isinstance(adapter, self._adapter_class) and ":" not in str(adapter):
-            raise ConfigurationError(
-                f"adapter must be a {self._adapter_class.__name__} or a text like "
-                f"'package.module:Class', got {type(adapter).__name__}"
-            )
-        self._adapters[store_class] = adapter
-
-    def find(self, store: Any) -> Adapter | None:
-        """The adapter of a store, or None.
-
-        A subclass is read like the store it comes from, unless it has a search of its own: what
-        that returns is no longer known.
-        """
-        store_class = type(store)
-        for known in store_class.__mro__:
-            name = f"{known.__module__}.{known.__qualname__}"
-            entry = self._adapters.get(name)
-            if entry is None:
-                continue
-            if any(_of(store_class, method) is not _of(known, method) for method in self._searches):
-                return None
-            if isinstance(entry, str):
-                module, _, attribute = entry.partition(":")
-                make: Callable[[], Adapter] = getattr(import_module(module), attribute)
-                entry = self._adapters[name] = make()
-            return entry
-        return None
-
-
-def _shown(value: object) -> str:
-    """A text as it was given; of anything else, which may hold a secret, only the type."""
-    return repr(value) if isinstance(value, str) else type(value).__name__
-
-
-def _of(owner: type, name: str) -> Any:
-    """A method as its class holds it: decorated ones are a new object at every access."""
-    return getattr_static(owner, name, None)

@@ -13,9 +13,7 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
-from recall_signal.errors import ConfigurationError
-from recall_signal.reports import Reports, report_dict
-from recall_signal.wording import (
+from recall_signal.agents.wording import (
     FAILED,
     FAILED_SELECTION,
     encodable,
@@ -23,6 +21,8 @@ from recall_signal.wording import (
     tool_content,
     tool_header,
 )
+from recall_signal.errors import ConfigurationError
+from recall_signal.reports import Reports, report_dict
 
 __all__ = [
     "ToolItem",

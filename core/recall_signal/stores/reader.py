@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from recall_signal.reading import Reads, StoreAccess, StoreMemory, Wait
 from recall_signal.scores import ScoreKind, parse_score_kind
-from recall_signal.stores import Reading, checked, read_scores
+from recall_signal.stores.access import Reads, StoreAccess, StoreMemory, Wait
+from recall_signal.stores.readings import Reading, checked, read_scores
 
 __all__ = ["StoreReader"]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from recall_signal.confidence import REASONS
 from recall_signal.embedding import VectorMismatch
-from recall_signal.stores import Reading, read_vectors
+from recall_signal.stores.readings import Reading, read_vectors
 
 __all__ = ["EmbedQuery", "Reads", "StoreAccess", "StoreMemory", "Wait", "completed"]
 

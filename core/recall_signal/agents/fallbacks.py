@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any, Literal, get_args
 
 from recall_signal.advice import advice
+from recall_signal.agents.wording import FAILED_SELECTION
 from recall_signal.confidence import RecallConfidence
 from recall_signal.errors import ConfigurationError
 from recall_signal.reports import report_dict
 from recall_signal.signals import UNREAD
-from recall_signal.wording import FAILED_SELECTION
 
 __all__ = ["OnUnknown", "check_settings", "refusal", "room", "unread_report"]
 
