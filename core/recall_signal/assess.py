@@ -239,22 +239,9 @@ def _band(value: float, high: float, moderate: float, low: float) -> Level:
     return "low" if value >= low else "none"
 
 
-_MEASURED = {
-    "level",
-    "top_score",
-    "prominence",
-    "relative_margin",
-    "result_count",
-    "rationale",
-    "basis",
-}
-"""The fields that two or more cosines decide."""
-
-_UNSET = {
-    name: field.default
-    for name, field in RecallConfidence.model_fields.items()
-    if name not in _MEASURED
-}
+_UNSET = dict.fromkeys(("probability", "reason", "rerank_score", "match"))
+_MEASURED = set(RecallConfidence.model_fields) - set(_UNSET)
+"""The fields that two or more cosines leave alone, and those that they decide."""
 
 _NOTES: dict[Level, str] = {
     "high": "a strong match, clearly separated. Read these; the exact fact is not verified.",

@@ -252,16 +252,16 @@ class Slow(AsyncCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
-        time.sleep(0.5)
+        time.sleep(3)
         return documents
 
 
-@pytest.mark.parametrize("reranker", [Slow(), lambda query, texts: time.sleep(0.5)])
+@pytest.mark.parametrize("reranker", [Slow(), lambda query, texts: time.sleep(3)])
 async def test_nothing_waits_longer_than_the_timeout(reranker: Any) -> None:
     retriever = wrapped(RerankerOptions(reranker, timeout=0.05))
     started = time.monotonic()
     pages = [retriever.recall(QUERY), await retriever.arecall(QUERY)]
-    assert time.monotonic() - started < 0.4
+    assert time.monotonic() - started < 2
     for page in pages:
         assert page.to_dict()["rerank"] == {"applied": False, "reason": "timeout"}
         assert ids(page.documents) == ["id0", "id1", "id2", "id3"]

@@ -43,7 +43,7 @@ async def test_nobody_waits_for_a_slow_model() -> None:
         return ""
 
     def block(prompt: str) -> str:
-        time.sleep(1.5)
+        time.sleep(4)
         return ""
 
     for llm in (TextLLM(reply=block), AsyncLLM(reply=block, areply=sleep)):
@@ -51,7 +51,7 @@ async def test_nobody_waits_for_a_slow_model() -> None:
         start = time.monotonic()
         assert report(retriever.recall(QUESTION))["reason"] == "timeout"
         assert report(await retriever.arecall(QUESTION))["reason"] == "timeout"
-        assert time.monotonic() - start < 1
+        assert time.monotonic() - start < 3
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
