@@ -153,8 +153,9 @@ def _exact(
     product = query_norm * norm
     if kind is ScoreKind.INNER_PRODUCT:
         return [float(score) / product for score in scores]
-    squares = query_norm * query_norm + norm * norm
-    return [(squares - float(score)) / (2.0 * product) for score in scores]
+    step = 0.5 / product
+    middle = (query_norm * query_norm + norm * norm) * step
+    return [middle - float(score) * step for score in scores]
 
 
 def _query_norm(store: Any, vector: Sequence[float] | None) -> float:
