@@ -23,7 +23,7 @@ from threading import enumerate as threads
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
-__all__ = ["CallCancelled", "await_within", "call_within", "thread_within"]
+__all__ = ["CallCancelled", "await_within", "call_within", "is_timeout", "thread_within"]
 
 Value = TypeVar("Value")
 
@@ -155,3 +155,8 @@ def _start(
     if timeout is not None and hanging >= _MOST_HANGING:
         raise TimeoutError
     _Call(timeout, call, run).start()
+
+
+def is_timeout(error: Exception) -> bool:
+    """Whether it says that time was up; clients have errors of their own for their own limits."""
+    return isinstance(error, TimeoutError) or "timeout" in type(error).__name__.lower()

@@ -10,7 +10,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, TypeVar
 
-__all__ = ["CallCancelled", "drive", "drive_async", "raise_if_cancelled"]
+from recall_signal.deadline import CallCancelled
+
+__all__ = ["drive", "drive_async", "raise_if_cancelled"]
 
 Asked = TypeVar("Asked")
 Result = TypeVar("Result")
@@ -30,10 +32,6 @@ def drive(flow: Generator[Asked, Any, Result], perform: Callable[[Asked], Any]) 
     except StopIteration as stop:
         result: Result = stop.value
         return result
-
-
-class CallCancelled(Exception):
-    """A call of ours was cancelled by what it called, and not the task that waits for it."""
 
 
 async def drive_async(

@@ -14,7 +14,14 @@ from typing import Any
 
 from recall_signal.errors import ConfigurationError, InvalidInputError
 
-__all__ = ["NOT_CONVERTIBLE", "ScoreKind", "parse_score_kind", "to_cosine", "to_cosines"]
+__all__ = [
+    "NOT_CONVERTIBLE",
+    "ScoreKind",
+    "as_number",
+    "parse_score_kind",
+    "to_cosine",
+    "to_cosines",
+]
 
 
 class ScoreKind(StrEnum):
@@ -147,8 +154,12 @@ def to_cosine(score: float | None, kind: ScoreKind | str) -> float | None:
 _NOT_NUMBERS = (bool, str, bytes)  # float() would take them
 
 
-def _number(score: Any) -> float:
-    """A built-in float; NaN for what no float can hold."""
+def as_number(score: Any) -> float:
+    """A built-in float; NaN for what no float can hold.
+
+    Raises:
+        InvalidInputError: It is not a number.
+    """
     try:
         if not isinstance(score, _NOT_NUMBERS):
             return float(score)
@@ -172,7 +183,7 @@ def to_cosines(
     formula = _FORMULAS.get(parse_score_kind(kind))
     if formula is None:
         return None, "score_not_convertible"
-    numbers = [s if type(s) is float or s is None else _number(s) for s in scores]
+    numbers = [s if type(s) is float or s is None else as_number(s) for s in scores]
     cosines: list[float | None] = []
     for number in numbers:
         cosine = None

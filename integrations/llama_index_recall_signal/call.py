@@ -139,8 +139,12 @@ class Call:
             self.reader = Reader(bundle, kind, embed_model, memory=memory)
             return
         adapter, mode = find_adapter(search.store), search.mode
-        if adapter is not None:
-            mode = adapter.mode(search.store, mode, search.options)
+        try:
+            if adapter is not None:
+                mode = adapter.mode(search.store, mode, search.options)
+        except Exception as error:
+            log.warning("reading the query mode failed: %s", type(error).__name__)
+            adapter = None
         self.reader = Reader(bundle, kind, search.encoder, search.store, adapter, mode, memory)
 
     def steps(self) -> Steps:

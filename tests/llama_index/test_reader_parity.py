@@ -276,3 +276,22 @@ def test_a_wrong_kind_of_a_list_is_told_once(caplog: pytest.LogCaptureFixture) -
 def test_a_kind_there_is_not(wrap: Wrap) -> None:
     with pytest.raises(ConfigurationError, match="score_kind must be one of"):
         wrap(Shop(), score_kind="cosines")
+
+
+class ModeFails:
+    """Only LlamaIndex's adapters are asked for the mode."""
+
+    def mode(self, *_: Any) -> str:
+        raise RuntimeError("a secret")
+
+    def score_kind(self, *_: Any) -> ScoreKind:
+        return ScoreKind.UNKNOWN
+
+
+def test_an_adapter_that_cannot_tell_the_mode_costs_no_page(
+    wrap: Wrap, caplog: pytest.LogCaptureFixture
+) -> None:
+    response = wrap(Shop(), ModeFails).recall(QUERY)
+    assert response.confidence.level == "unknown"
+    assert len(getattr(response, "documents", None) or response.nodes) == K
+    assert "a secret" not in caplog.text

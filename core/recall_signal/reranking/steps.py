@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from recall_signal.deadline import is_timeout
 from recall_signal.reports import RerankReason, RerankReport
 from recall_signal.reranking.options import Reranking
 from recall_signal.reranking.scores import InvalidScores, checked_scores, order_of
@@ -80,10 +81,9 @@ def rerank_page(
     except InvalidScores:
         return _unranked(page, "invalid_scores")
     except Exception as error:
-        name = type(error).__name__
-        if isinstance(error, TimeoutError) or "timeout" in name.lower():  # a client's own limit
+        if is_timeout(error):
             return _unranked(page, "timeout")
-        log.warning("the reranker failed: %s", name)
+        log.warning("the reranker failed: %s", type(error).__name__)
         return _unranked(page, "reranker_error")
     report = RerankReport(
         applied=True,

@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any
 
 from recall_signal.confidence import Level
+from recall_signal.deadline import is_timeout
 from recall_signal.reports import SelectionReason, SelectionReport
 from recall_signal.selection.answer import Verdict, apply_answer
 from recall_signal.selection.options import SelectionOptions
@@ -88,10 +89,9 @@ def _ask_once(
             return Verdict(None, "invalid_output"), ""
         return apply_answer(request, answer.content, options), _model_name(answer.model)
     except Exception as error:
-        name = type(error).__name__
-        if isinstance(error, TimeoutError) or "timeout" in name.lower():  # a client's own limit
+        if is_timeout(error):
             return Verdict(None, "timeout"), ""
-        log.warning("the selector failed: %s", name)
+        log.warning("the selector failed: %s", type(error).__name__)
         return Verdict(None, "llm_error"), ""
 
 

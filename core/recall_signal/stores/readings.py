@@ -9,7 +9,7 @@ from typing import Any
 
 from recall_signal.embedding import cosines_of
 from recall_signal.reports import CosineSource
-from recall_signal.scores import ScoreKind, to_cosines
+from recall_signal.scores import ScoreKind, as_number, to_cosines
 from recall_signal.thresholds import RANGE_TOLERANCE
 
 __all__ = [
@@ -65,7 +65,7 @@ def read_scores(
             way down such a list show that the kind is the other way round.
     """
     if kind is ScoreKind.BM25:
-        numbers = [None if score is None else float(score) for score in scores]
+        numbers = [None if score is None else as_number(score) for score in scores]
         return Reading(None, scores=numbers)
     cosines, reason = to_cosines(scores, kind)
     unchecked = kind.needs_unit_norm and source == "store"  # who declares a kind knows the norms
@@ -95,7 +95,8 @@ def checked(reading: Any, count: int) -> Reading:
     """What an adapter read, once it is sure that it fits the hits.
 
     Raises:
-        ValueError: It is not a :class:`Reading` with one number or None for each hit.
+        ValueError: It is not a :class:`Reading` with one value for each hit.
+        InvalidInputError: One of them is not a number or None.
     """
     if not isinstance(reading, Reading):
         raise ValueError("an adapter must return a Reading")
@@ -103,7 +104,7 @@ def checked(reading: Any, count: int) -> Reading:
         if values is not None and len(values) != count:
             raise ValueError("an adapter must read one value for each hit")
     if reading.cosines is not None and not set(map(type, reading.cosines)) <= _PLAIN:
-        plain = [None if cosine is None else float(cosine) for cosine in reading.cosines]
+        plain = [None if cosine is None else as_number(cosine) for cosine in reading.cosines]
         return replace(reading, cosines=plain)
     return reading
 
