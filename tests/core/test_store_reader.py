@@ -78,7 +78,7 @@ def test_only_an_undeclared_kind_is_waited_for(of: StoreReader[Any], waits: bool
         (reader(Adapter(ScoreKind.FUSED_NORMALIZED)), False),
         (reader(Adapter("no such kind")), False),
         (reader(Adapter(RuntimeError("down"))), False),
-        (reader(Adapter(NotImplementedError())), True),
+        (reader(Adapter(None)), True),
     ],
 )
 def test_which_scores_are_looked_at_wider(of: StoreReader[Any], keeps: bool) -> None:

@@ -119,9 +119,15 @@ class TestKnownStores:
         with pytest.raises(ConfigurationError, match=message):
             register_adapter(store_class, adapter)
 
-    def test_an_adapter_has_to_know_the_kind(self) -> None:
-        with pytest.raises(NotImplementedError):
-            StoreAdapter().score_kind(object())
+    def test_an_adapter_that_knows_nothing_makes_no_level(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        known = {"langchain_fakes.Scored": StoreAdapter()}
+        monkeypatch.setattr(registry._registry, "_adapters", known)
+        response = RecallRetriever.from_vectorstore(Scored([9, 8, 7, 6]), k=2).recall(QUERY)
+        confidence = response.confidence
+        assert (confidence.level, confidence.reason) == ("unknown", "score_not_convertible")
+        assert len(response.documents) == 2
 
     def test_the_vector_that_was_searched_with_is_seen(self) -> None:
         store = faiss_store(encoder_for(np.eye(DIMENSION)[:2], np.ones(DIMENSION)), 2)

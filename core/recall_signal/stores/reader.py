@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 class _ReadsScores(Protocol):
     """The part of every framework's adapter that needs no framework."""
 
-    def score_kind(self, *args: Any, **kwargs: Any) -> ScoreKind: ...
+    def score_kind(self, *args: Any, **kwargs: Any) -> ScoreKind | None: ...
 
     def waits(self, store: Any) -> bool: ...
 
@@ -81,9 +81,10 @@ class StoreReader(Generic[Adapter]):
         kind = self.kind
         try:
             if kind is None and self.adapter is not None:
-                kind = parse_score_kind(self.adapter.score_kind(self.store, *self.kind_by))
-        except NotImplementedError:  # an adapter that reads in its own way
-            return True
+                named = self.adapter.score_kind(self.store, *self.kind_by)
+                if named is None:  # an adapter that reads in its own way
+                    return True
+                kind = parse_score_kind(named)
         except Exception:  # said when the scores are read
             return False
         return kind is ScoreKind.BM25 or (kind is not None and kind.convertible)

@@ -47,12 +47,13 @@ class StoreAdapter:
     ties_keep_order: bool = True
     unlike: frozenset[str] = frozenset()
 
-    def score_kind(self, store: Any) -> ScoreKind:
+    def score_kind(self, store: Any) -> ScoreKind | None:  # noqa: ARG002
         """What the number in :meth:`scored_search` is, by the store's settings.
 
-        Where it has to ask the store's server: :class:`recall_signal.stores.asked.AskedOnce`.
+        None from an adapter with a :meth:`read` of its own. Where it has to ask the store's
+        server: :class:`recall_signal.stores.asked.AskedOnce`.
         """
-        raise NotImplementedError
+        return None
 
     def scored_search(self, store: Any) -> str | None:  # noqa: ARG002
         """The store's method that does what its ``similarity_search`` does and gives scores.
@@ -83,7 +84,8 @@ class StoreAdapter:
 
     def read(self, store: Any, hits: Hits) -> Reading:
         """The cosines of these hits, as far as their scores tell them."""
-        return read_scores(hits.scores, self.score_kind(store), "store", ranked=True)
+        kind = self.score_kind(store) or ScoreKind.UNKNOWN
+        return read_scores(hits.scores, kind, "store", ranked=True)
 
     def vectors(
         self,

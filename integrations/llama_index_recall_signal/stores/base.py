@@ -50,9 +50,12 @@ class StoreAdapter:
         """
         return mode
 
-    def score_kind(self, store: Any, mode: str) -> ScoreKind:
-        """What ``NodeWithScore.score`` is, by the store's settings and the query mode."""
-        raise NotImplementedError
+    def score_kind(self, store: Any, mode: str) -> ScoreKind | None:  # noqa: ARG002
+        """What ``NodeWithScore.score`` is, by the store's settings and the query mode.
+
+        None from an adapter with a :meth:`read` of its own.
+        """
+        return None
 
     def waits(self, store: Any) -> bool:  # noqa: ARG002
         """Whether the settings or the scores cannot be read without waiting for the store.
@@ -63,8 +66,8 @@ class StoreAdapter:
 
     def read(self, store: Any, hits: Hits) -> Reading:
         """The cosines of these hits, as far as their scores tell them."""
-        kind, is_plain = self.score_kind(store, hits.mode), hits.mode == "default"
-        return read_scores(hits.scores, kind, "store", ranked=is_plain)
+        kind = self.score_kind(store, hits.mode) or ScoreKind.UNKNOWN
+        return read_scores(hits.scores, kind, "store", ranked=hits.mode == "default")
 
     def vectors(self, store: Any, hits: Hits) -> Sequence[Any | None] | None:  # noqa: ARG002
         """The stored vector of each hit, None where it cannot be had in one round trip.
