@@ -1,21 +1,35 @@
-"""Cosines from vectors, and a bounded memory for vectors of texts that were embedded again."""
+"""Embedding texts again: the step of the flow, a bounded memory for vectors, and their cosines."""
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["EmbeddingCache", "VectorMismatch", "cosines_of"]
+__all__ = ["Embed", "EmbeddingCache", "VectorMismatch", "cosines_of", "embed_again"]
+
+log = logging.getLogger(__name__)
+
+Item = TypeVar("Item")
 
 CACHED_TEXTS = 2048
 """Vectors kept per wrapper: 2,048 of 768 float32 values are 6 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """Embed the query and these texts. Answered with ``(query vector, text vectors)``."""
+
+    query: str
+    texts: list[str]
 
 
 class VectorMismatch(ValueError):
@@ -112,3 +126,28 @@ def cosines_of(query_vector: Any, vectors: Sequence[Any]) -> list[float | None]:
     with np.errstate(all="ignore"):
         cosines = rows @ query / (np.linalg.norm(rows, axis=1) * np.linalg.norm(query))
     return [cosine if np.isfinite(cosine) else None for cosine in cosines.tolist()]
+
+
+def embed_again(
+    query: str, items: Sequence[Item], text_of: Callable[[Item], str], cache: EmbeddingCache
+) -> Generator[Embed, Any, tuple[list[float | None] | None, str | None]]:
+    """Cosines from the texts themselves, or the reason why there are none."""
+    try:
+        texts = [text_of(item) for item in items]
+        known = cache.lookup(texts)
+        missing = list(dict.fromkeys(t for t, v in zip(texts, known, strict=True) if v is None))
+        query_vector, answer = yield Embed(query, missing)
+        vectors = as_vectors(answer, len(missing))
+        fresh = dict(zip(missing, vectors, strict=True))
+        rows = [fresh[t] if v is None else v for t, v in zip(texts, known, strict=True)]
+        cosines = cosines_of(query_vector, rows)
+    except Exception as error:
+        fits = not isinstance(error, VectorMismatch)
+        if not fits:
+            cache.clear()  # perhaps the model behind the encoder has changed
+        log.warning("embedding the candidates again failed: %s", type(error).__name__)
+        return None, "embedding_failed" if fits else "embedding_mismatch"
+    sound = {text for text, cosine in zip(texts, cosines, strict=True) if cosine is not None}
+    kept = [(text, fresh[text]) for text in missing if text in sound]
+    cache.store([text for text, _ in kept], [vector for _, vector in kept])
+    return cosines, None

@@ -1,9 +1,9 @@
 """The way of a query, without any I/O: one generator that every driver runs.
 
-The generator yields what it needs (what the search asks for, :class:`Embed`,
-:class:`~recall_signal.reranking.Rerank`, :class:`~recall_signal.selection.Ask`) and is sent the
-answer; a driver only carries the requests out, synchronously or not, for one framework or
-another::
+The generator yields what it needs (what the search asks for,
+:class:`~recall_signal.embedding.Embed`, :class:`~recall_signal.reranking.Rerank`,
+:class:`~recall_signal.selection.Ask`) and is sent the answer; a driver only carries the requests
+out, synchronously or not, for one framework or another::
 
     query -> search -> Candidates -> (Embed) -> assess -> (Rerank) -> (Ask) -> Outcome
 
@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from recall_signal.assess import Calibrator, assess
 from recall_signal.confidence import RecallConfidence, unknown
-from recall_signal.embedding import EmbeddingCache, VectorMismatch, as_vectors, cosines_of
+from recall_signal.embedding import Embed, EmbeddingCache, embed_again
 from recall_signal.pool import DEFAULT_POOL_SIZE, Pool
 from recall_signal.reports import (
     NOT_CONFIGURED,
@@ -38,7 +38,6 @@ from recall_signal.thresholds import Thresholds
 __all__ = [
     "OUR_STEPS",
     "Candidates",
-    "Embed",
     "FlowSettings",
     "Outcome",
     "Search",
@@ -48,14 +47,6 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Embed:
-    """Embed the query and these texts. Answered with ``(query vector, text vectors)``."""
-
-    query: str
-    texts: list[str]
 
 
 Request = Embed | Rerank | Ask
@@ -183,7 +174,7 @@ def recall_flow(
     cache = None if reason == "score_out_of_range" else settings.cache
     if cosines is None and found.items and cache is not None:
         items = found.items[: settings.embed_limit]
-        cosines, embed_reason = yield from _embed_again(query, items, settings.text_of, cache)
+        cosines, embed_reason = yield from embed_again(query, items, settings.text_of, cache)
         source, reason = ("embeddings", None) if cosines else (None, embed_reason)
     count, scores = len(found.items), found.scores
     if cosines is None or len(cosines) != count:
@@ -269,31 +260,6 @@ def _select(
         options=settings.selection,
     )
     return [shown[position] for position in kept], selection
-
-
-def _embed_again(
-    query: str, items: Sequence[Item], text_of: Callable[[Item], str], cache: EmbeddingCache
-) -> Generator[Request, Any, tuple[list[float | None] | None, str | None]]:
-    """Cosines from the texts themselves, or the reason why there are none."""
-    try:
-        texts = [text_of(item) for item in items]
-        known = cache.lookup(texts)
-        missing = list(dict.fromkeys(t for t, v in zip(texts, known, strict=True) if v is None))
-        query_vector, answer = yield Embed(query, missing)
-        vectors = as_vectors(answer, len(missing))
-        fresh = dict(zip(missing, vectors, strict=True))
-        rows = [fresh[t] if v is None else v for t, v in zip(texts, known, strict=True)]
-        cosines = cosines_of(query_vector, rows)
-    except Exception as error:
-        fits = not isinstance(error, VectorMismatch)
-        if not fits:
-            cache.clear()  # perhaps the model behind the encoder has changed
-        log.warning("embedding the candidates again failed: %s", type(error).__name__)
-        return None, "embedding_failed" if fits else "embedding_mismatch"
-    sound = {text for text, cosine in zip(texts, cosines, strict=True) if cosine is not None}
-    kept = [(text, fresh[text]) for text in missing if text in sound]
-    cache.store([text for text, _ in kept], [vector for _, vector in kept])
-    return cosines, None
 
 
 def _entries(

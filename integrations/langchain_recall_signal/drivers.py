@@ -17,7 +17,8 @@ from langchain_recall_signal.reranker import Reranker, arerank, rerank
 from langchain_recall_signal.selector import aask, ask
 from langchain_recall_signal.tap import listening
 from recall_signal.calibration.through import WrapperParts
-from recall_signal.flow import Embed, Request
+from recall_signal.embedding import Embed
+from recall_signal.flow import Request
 from recall_signal.reranking import Rerank
 from recall_signal.stores.access import EmbedQuery, Wait
 

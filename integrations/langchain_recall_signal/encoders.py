@@ -6,8 +6,8 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
+from recall_signal.embedding import Embed
 from recall_signal.encoders import DemoEncoder, Encoder
-from recall_signal.flow import Embed
 
 __all__ = ["DemoEmbeddings", "EncoderEmbeddings", "aembed", "embed", "encoder_name"]
 

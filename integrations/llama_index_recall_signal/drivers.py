@@ -14,7 +14,8 @@ from llama_index_recall_signal.reranker import Reranker, arerank, rerank
 from llama_index_recall_signal.selector import aask, ask
 from recall_signal.calibration.through import WrapperParts
 from recall_signal.driver import drive, drive_async
-from recall_signal.flow import OUR_STEPS, Embed, FlowSettings, Outcome, Request, recall_flow
+from recall_signal.embedding import Embed
+from recall_signal.flow import OUR_STEPS, FlowSettings, Outcome, Request, recall_flow
 from recall_signal.reranking import Rerank
 from recall_signal.selection import Selector
 from recall_signal.stores.access import EmbedQuery, StoreMemory, Wait

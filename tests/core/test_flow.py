@@ -12,10 +12,9 @@ import pytest
 
 from recall_signal import RecallConfidence, Thresholds, assess
 from recall_signal.driver import drive, drive_async
-from recall_signal.embedding import EmbeddingCache, VectorMismatch
+from recall_signal.embedding import Embed, EmbeddingCache, VectorMismatch
 from recall_signal.flow import (
     Candidates,
-    Embed,
     FlowSettings,
     Outcome,
     Request,
@@ -410,7 +409,7 @@ def test_an_encoder_that_fails_costs_the_signal_and_not_the_page(
     assert rules.cache is not None
     assert rules.cache.lookup(["near", "far", "across"]) == [None] * 3
     (record,) = caplog.records
-    assert record.name == "recall_signal.flow"
+    assert record.name == "recall_signal.embedding"
     assert "Error" in record.getMessage() or "VectorMismatch" in record.getMessage()
     assert QUERY not in caplog.text
     assert "near" not in caplog.text

@@ -126,7 +126,7 @@ class TestKnownStores:
         monkeypatch.setattr(registry._registry, "_adapters", known)
         response = RecallRetriever.from_vectorstore(Scored([9, 8, 7, 6]), k=2).recall(QUERY)
         confidence = response.confidence
-        assert (confidence.level, confidence.reason) == ("unknown", "score_not_convertible")
+        assert (confidence.level, confidence.reason) == ("unknown", "adapter_failed")
         assert len(response.documents) == 2
 
     def test_the_vector_that_was_searched_with_is_seen(self) -> None:

@@ -66,7 +66,9 @@ class StoreAdapter:
 
     def read(self, store: Any, hits: Hits) -> Reading:
         """The cosines of these hits, as far as their scores tell them."""
-        kind = self.score_kind(store, hits.mode) or ScoreKind.UNKNOWN
+        kind = self.score_kind(store, hits.mode)
+        if kind is None:  # neither named nor read in a way of its own
+            return Reading(None, reason="adapter_failed")
         return read_scores(hits.scores, kind, "store", ranked=hits.mode == "default")
 
     def vectors(self, store: Any, hits: Hits) -> Sequence[Any | None] | None:  # noqa: ARG002
