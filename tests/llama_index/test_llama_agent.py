@@ -200,7 +200,8 @@ async def test_one_agent_serves_runs_at_the_same_time() -> None:
     assert sum("web" in names for names in llm.offered) == 4
 
 
-async def test_in_a_workflow_of_agents_an_old_turn_opens_nothing() -> None:
+async def after_a_turn_of_two_agents() -> tuple[AgentWorkflow, Any, ScriptedLLM]:
+    """A front that hands over to a searcher, whose weak recall has opened the web."""
     searcher, llm = agent(
         [[LOOK], [], [WEB]], notes(WEAK), web(), name="searcher", description="searches"
     )
@@ -215,26 +216,18 @@ async def test_in_a_workflow_of_agents_an_old_turn_opens_nothing() -> None:
     context: Any = Context(workflow)
     await workflow.run(QUERY, ctx=context)
     assert ["web" in names for names in llm.offered] == [False, True]
+    return workflow, context, llm
+
+
+async def test_in_a_workflow_of_agents_an_old_turn_opens_nothing() -> None:
+    workflow, context, llm = await after_a_turn_of_two_agents()
     await workflow.run("something else", ctx=context)
     assert "web" not in llm.offered[2]
 
 
 async def test_the_same_words_again_are_another_turn() -> None:
     """Also where another agent has the first word, so that the run's start is not seen."""
-    searcher, llm = agent(
-        [[LOOK], [], [WEB]], notes(WEAK), web(), name="searcher", description="searches"
-    )
-    pass_on: list[Call] = [("handoff", {"to_agent": "searcher", "reason": "r"})]
-    front = FunctionAgent(
-        name="front",
-        description="front",
-        llm=ScriptedLLM(script=[pass_on, pass_on]),
-        can_handoff_to=["searcher"],
-    )
-    workflow = AgentWorkflow(agents=[front, searcher], root_agent="front")
-    context: Any = Context(workflow)
-    await workflow.run(QUERY, ctx=context)
-    assert ["web" in names for names in llm.offered] == [False, True]
+    workflow, context, llm = await after_a_turn_of_two_agents()
     await context.store.set("current_agent_name", "front")
     await workflow.run(QUERY, ctx=context)
     assert "web" not in llm.offered[2]
