@@ -39,6 +39,9 @@ this, its variance is mostly rounding error: these rows go through :func:`assess
 class Assessments:
     """The signals of Q queries as columns of length Q.
 
+    Without the rationale, which :func:`assess` writes for a single row, and without what takes a
+    calibration or a reranker.
+
     Attributes:
         level: Level names, as text.
         top_score: float64, 3 decimals, NaN where :class:`RecallConfidence` has None.

@@ -7,7 +7,10 @@ from collections import Counter
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 import pytest
+
+from recall_signal.encoders import DemoEncoder
 
 MEMORY_FIELDS = ["id", "topic", "kind", "lang", "text"]
 QUESTION_FIELDS = ["id", "kind", "lang", "text", "answers"]
@@ -120,3 +123,14 @@ def test_no_contact_data(memories: list[dict[str, Any]], questions: list[dict[st
         assert "@" not in entry["text"], entry["id"]
         assert "http" not in entry["text"].lower(), entry["id"]
         assert not re.search(r"\d{7,}", entry["text"]), entry["id"]
+
+
+def test_some_memories_are_near_duplicates(memories: list[dict[str, Any]]) -> None:
+    """Told twice in other words, some of them in another language."""
+    vectors = np.array(DemoEncoder().embed_documents([memory["text"] for memory in memories]))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors @ vectors.T
+    close = np.argwhere(np.triu(cosines, 1) > 0.6)
+    assert len(close) >= 8
+    assert any(memories[one]["lang"] != memories[other]["lang"] for one, other in close)
+    assert np.median(cosines) < 0.2
