@@ -2,8 +2,9 @@
 
     python benchmarks/agents.py [--encoders use,minilm-int8,potion,e5]
 
-The demo's memories and its 72 questions, through real LangGraph, with a scripted model and a local
-stub for the web, so every run gives the same table. A stored question should be answered from
+The demo's memories and the 72 main ones of its 96 questions, through real LangGraph, with a
+scripted model and a local stub for the web, so every run gives the same table. A stored question
+should be answered from
 memory, an off-topic one should go to the web. A near-miss asks for a fact that is not stored about
 a topic that is; scores of topic cannot tell it apart, so it is counted on its own. "On page" are
 the stored questions for which the retriever did bring a memory that answers.
@@ -40,12 +41,12 @@ from rich.console import Console
 from rich.table import Table
 
 from langchain_recall_signal import RecallRetriever, corrective_graph
-from langchain_recall_signal.graph import CorrectiveState
+from langchain_recall_signal._graph import CorrectiveState
 
 K = 5
 CUT = 0.7
 KINDS = ("stored", "missed", "off_topic", "near_miss")
-"""A stored question is ``missed`` where no memory that answers it is on the page."""
+"""A stored question is `missed` where no memory that answers it is on the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ class Memory:
         retriever = RecallRetriever.from_vectorstore(store, k=K)
         questions = []
         for q in _lines("questions"):
+            if q["section"] != "main":
+                continue
             answers = frozenset(q["answers"])
             missed = answers and not any(d.id in answers for d in retriever.invoke(q["text"]))
             kind = "missed" if missed else q["kind"]
@@ -277,7 +280,7 @@ def _lines(name: str) -> Iterator[dict[str, Any]]:
 
 
 def _embeddings(encoder: str) -> Embeddings:
-    """An encoder of the benchmarks in LangChain's terms; ``use`` is the demo's own."""
+    """An encoder of the benchmarks in LangChain's terms; `use` is the demo's own."""
     made: Embeddings = type("Encoder", (ENCODERS[encoder], Embeddings), {})()
     return made
 

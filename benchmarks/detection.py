@@ -3,7 +3,7 @@
     python benchmarks/detection.py DATA --cache FOLDER
 
 A unit is an encoder, a set, and one kind of absent queries. Calibrations are fitted on the dev
-split and the test split is reported; ``--split dev`` is for developing. Every unit is printed.
+split and the test split is reported; `--split dev` is for developing. Every unit is printed.
 """
 
 import os
@@ -27,6 +27,7 @@ from detection_bars import (
     check,
     coverage_checks,
     ece_checks,
+    family_checks,
     moved_check,
     share_checks,
 )
@@ -39,7 +40,6 @@ from detection_checks import (
     with_other_pools,
     with_other_units,
 )
-from detection_hub import Hub, hub_of
 from detection_sets import load_set, set_names
 from detection_show import print_tables, to_markdown
 from detection_tables import all_tables
@@ -116,7 +116,6 @@ def run(options: argparse.Namespace, errors: Console) -> Row:
         "checks": checks.rows(units, rows),
         "fixed": {"known": _fixed(known), "all": _fixed(units)},
         "transfer": [asdict(row) for row in transfer(known)],
-        "hub": [asdict(row) for row in checks.hubs],
         "coverage": [asdict(row) for row in checks.coverage],
     }
 
@@ -149,33 +148,34 @@ class _Checks:
     """What must hold, gathered over all sources."""
 
     def __init__(self) -> None:
-        self.units, self.pools = Moved(), Moved()
+        self.units, self.large, self.small = Moved(), Moved(), Moved()
         self.pseudo: list[tuple[str, float, float]] = []
         self.coverage: list[Coverage] = []
-        self.costs: list[tuple[float, float, float]] = []
-        self.hubs: list[Hub] = []
+        self.costs: list[tuple[float, ...]] = []
 
     def add(self, source: Source, units: list[Unit]) -> None:
         """Everything that is checked on one source."""
         with_other_units(units[0], self.units)
-        with_other_pools(units[0], self.pools)
+        with_other_pools(units[0], 200, self.large)
+        with_other_pools(units[0], 10, self.small)
         for unit, (few, many) in zip(units, pseudo_loss(units).values(), strict=True):
             self.pseudo.append((unit.family, few, many))
         self.coverage += coverage_of(source)
         self.costs.append(cost_of(source))
-        self.hubs += hub_of(units)
         source.forget()
 
     def rows(self, units: list[Unit], rows: list[Row]) -> list[Row]:
         """One row a bar: what, measured, bar, passed."""
         known = [row for row in rows if row["knows"]]
         return [
+            *family_checks(known),
             *auroc_checks(known),
             *share_checks(known),
             *ece_checks([unit for unit in units if unit.source.knows]),
             *coverage_checks(self.coverage),
             moved_check("levels that move with s -> a + b s", self.units),
-            moved_check("levels that move with the pool size (5, 10, 200)", self.pools),
+            moved_check("levels that move with pools of 200", self.large),
+            moved_check("levels that move with pools of 10", self.small, share=0.02),
             *self._pseudo_checks(),
             *self._cost_checks(),
         ]
@@ -184,14 +184,18 @@ class _Checks:
         for family in ("far", "near"):
             losses = [many - few for name, few, many in self.pseudo if name == family]
             if losses:
-                what = f"20 pseudo-queries lose against 150, {family}"
+                what = f"20 pseudo-queries lose against 60, {family}"
                 yield check(what, fmean(losses), "<= 0.02", fmean(losses) <= 0.02)
 
     def _cost_checks(self) -> Iterator[Row]:
         if self.costs:
-            plain, calibrated, seconds = (fmean(column) for column in zip(*self.costs, strict=True))
+            plain, calibrated, words, seconds = (
+                fmean(column) for column in zip(*self.costs, strict=True)
+            )
             what = f"calibrated assess ({calibrated:.1f} us) over uncalibrated ({plain:.1f} us)"
             yield check(what, calibrated / plain, "<= 3", calibrated / plain <= 3)
+            what = "calibrated assess with words, 50 texts, us"
+            yield check(what, words, "<= 250", words <= 250)
             yield check("a fit beside its searches, s", seconds, "< 1", seconds < 1)
 
 

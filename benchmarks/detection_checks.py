@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from random import Random
 from statistics import fmean
 from time import process_time
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 from detection_units import Draw, Source, Unit
 
 from recall_signal.assess import assess
-from recall_signal.calibration import Calibration, conclude, fit
-from recall_signal.calibration.anchors import Anchors
-from recall_signal.calibration.risk import p_value
-from recall_signal.evaluation import metrics
-from recall_signal.evaluation.data import PRESENT
-from recall_signal.evaluation.metrics import Bools, Floats
-from recall_signal.evaluation.modes import MODES, Answers, Mode, fit_mode, judge
+from recall_signal.calibration import _fit as fit
+from recall_signal.calibration._estimate import Estimate, estimate_calibration
+from recall_signal.calibration._risk import p_value
+from recall_signal.calibration._separation import ReferenceScores
+from recall_signal.calibration._words_estimate import WordScores
+from recall_signal.evaluation import _metrics as metrics
+from recall_signal.evaluation._data import PRESENT
+from recall_signal.evaluation._evaluate import Fitted, Predictions, fit_mode, predict
+from recall_signal.evaluation._metrics import Bools, Floats
+from recall_signal.evaluation._result import MODES, Mode
 from recall_signal.pool import Pool
 
 __all__ = [
     "Coverage",
     "Moved",
-    "anchors_of",
     "cost_of",
     "coverage_of",
     "ece_by_unit",
@@ -33,15 +36,15 @@ __all__ = [
     "pseudo_loss",
     "with_other_pools",
     "with_other_units",
+    "word_scores_of",
 ]
 
 MAPS = ((0.3, 0.5), (-0.2, 0.7), (0.85, 0.1), (0.0, 0.01))
 """a, b of s -> a + b s: as crowded or as wide as the cosines of any encoder."""
 
-POOL_SIZES = (5, 10, 200)
 FITTED: tuple[Mode, ...] = MODES[1:]
 
-FEW_PSEUDO, MANY_PSEUDO = 20, 150
+FEW_PSEUDO, PSEUDO_DRAWS = 20, 3
 NOMINAL = (0.05, 0.1)
 COVERAGE_DRAWS = 200
 COVERAGE_SIZES = (50, 100)
@@ -63,7 +66,7 @@ class Moved:
     statuses: int = 0
     fits: int = 0
 
-    def compare(self, before: Answers, after: Answers) -> None:
+    def compare(self, before: Predictions, after: Predictions) -> None:
         """Count one fit and its queries; levels that no calibration gave are left out."""
         was, is_now = (np.isfinite(answers.probabilities) for answers in (before, after))
         both = was & is_now
@@ -76,65 +79,67 @@ class Moved:
 def with_other_units(unit: Unit, moved: Moved) -> None:
     """Map every score of the whole system, fit anew, and compare the levels."""
     source, draw = unit.source, unit.draws[0]
-    pools = source.retriever.ranking.cosines[draw.rows]
+    pools = [source.pools[row] for row in draw.rows]
     for a, b in MAPS:
 
         def search(text: str, a: float = a, b: float = b) -> Pool:
-            pool = source.retriever(text)
-            mapped = [None if c is None else a + b * c for c in pool.cosines]
-            return replace(pool, cosines=mapped)
+            return _mapped(source.retriever(text), a, b)
 
         for mode in FITTED:
-            before = judge(pools, source.fit(mode, draw.sample))
-            after = judge(a + b * pools, source.fit(mode, draw.sample, search))
+            before = source.predict(draw.rows, source.fit(mode, draw.sample))
+            mapped = [_mapped(pool, a, b) for pool in pools]
+            after = predict(mapped, source.fit(mode, draw.sample, search))
             moved.compare(before, after)
 
 
-def with_other_pools(unit: Unit, moved: Moved) -> None:
+def _mapped(pool: Pool, a: float, b: float) -> Pool:
+    return replace(pool, cosines=[None if c is None else a + b * c for c in pool.cosines])
+
+
+def with_other_pools(unit: Unit, size: int, moved: Moved) -> None:
     """Look at pools of another size, fit anew, and compare the levels."""
     source, draw = unit.source, unit.draws[0]
-    pools = source.retriever.ranking.cosines[draw.rows]
-    for size in POOL_SIZES:
-        other = source.resized(size)
-        for mode in FITTED:
-            before = judge(pools, source.fit(mode, draw.sample))
-            after = judge(other.ranking.cosines[draw.rows], source.fit(mode, draw.sample, other))
-            moved.compare(before, after)
+    other = source.resized(size)
+    for mode in FITTED:
+        before = source.predict(draw.rows, source.fit(mode, draw.sample))
+        after = predict(other.pools(draw.rows), source.fit(mode, draw.sample, other))
+        moved.compare(before, after)
 
 
-def anchors_of(source: Source, pseudo: int) -> tuple[Anchors, Callable[..., Calibration]]:
-    """The top cosines that a fit sees, with so many pseudo-queries, and how it concludes."""
-    seen: list[tuple[fit.FitInput, Anchors]] = []
-    finish = conclude.conclude
+def word_scores_of(source: Source) -> WordScores:
+    """The searches of a fit without queries, on both witnesses."""
+    seen: list[WordScores] = []
 
-    def remember(given: fit.FitInput, anchors: Anchors) -> Calibration:
-        seen.append((given, anchors))
-        return finish(given, anchors)
+    def remember(scores: ReferenceScores, words: WordScores, **given: Any) -> Estimate:
+        seen.append(words)
+        return estimate_calibration(scores, words, **given)
 
-    with patch.object(fit, "conclude", remember), patch.object(fit, "PSEUDO_QUERIES", pseudo):
+    with patch.object(fit, "estimate_calibration", remember):
         fit_mode("null", source.retriever, source.data.corpus, ())
-    given, anchors = seen[0]
-    return anchors, lambda changed: finish(given, changed)
+    return seen[0]
 
 
 def pseudo_loss(units: Iterable[Unit]) -> dict[str, tuple[float, float]]:
     """By unit of one source: balanced accuracy of mode null with few and many pseudo-queries."""
     units = list(units)
-    anchors, finish = anchors_of(units[0].source, MANY_PSEUDO)
-    random = Random(0)
-    few = []
-    for _ in range(10):  # draws of the few
-        kept = random.sample(range(len(anchors.pseudo)), min(FEW_PSEUDO, len(anchors.pseudo)))
-        hits = [anchors.hits[at] for at in kept]
-        few.append(replace(anchors, pseudo=[anchors.pseudo[at] for at in kept], hits=hits))
-    losses = {}
-    for unit in units:
-        draw = unit.draws[0]
-        losses[unit.name] = (
-            fmean(_accuracy(unit, draw, finish(changed)) for changed in few),
-            _accuracy(unit, draw, finish(anchors)),
+    source = units[0].source
+    fits = []
+    for count, seeds in ((FEW_PSEUDO, range(PSEUDO_DRAWS)), (fit.PSEUDO_QUERIES, range(1))):
+        with patch.object(fit, "PSEUDO_QUERIES", count):
+            fits.append(
+                [
+                    fit_mode("null", source.retriever, source.data.corpus, (), seed=seed)[0]
+                    for seed in seeds
+                ]
+            )
+    few, many = fits
+    return {
+        unit.name: (
+            fmean(_accuracy(unit, unit.draws[0], fitted) for fitted in few),
+            _accuracy(unit, unit.draws[0], many[0]),
         )
-    return losses
+        for unit in units
+    }
 
 
 @dataclass(frozen=True)
@@ -186,7 +191,7 @@ def pooled_ece(units: Iterable[Unit], *, all_fits: bool = False) -> tuple[float,
     """ECE of mode labelled over the queries of all units: class-balanced and plain.
 
     Fits whose labels do not separate go by what was learnt without them; they count only with
-    ``all_fits``. Within each unit and draw both classes weigh the same (balanced) or every query
+    `all_fits`. Within each unit and draw both classes weigh the same (balanced) or every query
     does (plain); units weigh the same.
     """
     probabilities: list[Floats] = []
@@ -226,28 +231,29 @@ def ece_by_unit(units: Iterable[Unit]) -> tuple[float, float]:
     return fmean(measured), fmean(perfect)
 
 
-def cost_of(source: Source) -> tuple[float, float, float]:
-    """Microseconds of an assessment, of a calibrated one, and seconds of a fit.
+def cost_of(source: Source) -> tuple[float, ...]:
+    """Microseconds of an assessment, of a calibrated one, of one with words, and seconds of a fit.
 
     Processor time; the fit's searches are answered from memory.
     """
-    pools = [row[np.isfinite(row)].tolist() for row in source.retriever.ranking.cosines]
+    pools = [replace(pool, texts=None) for pool in source.pools]
     start = process_time()
     fitted, _ = fit_mode("null", source.retriever, source.data.corpus, ())
     seconds = process_time() - start
     calibration = fitted()
-    plain: list[float] = []
-    calibrated: list[float] = []
-    for _ in range(5):
-        for times, used in ((plain, None), (calibrated, calibration)):
+    ways = ((pools, None), (pools, calibration), (source.pools, calibration))
+    times = []
+    for given, used in ways:
+        turns = []
+        for _ in range(5):
             start = process_time()
-            for pool in pools:
+            for pool in given:
                 assess(pool, calibration=used)
-            times.append((process_time() - start) / len(pools) * 1e6)
-    return min(plain), min(calibrated), seconds
+            turns.append((process_time() - start) / len(given) * 1e6)
+        times.append(min(turns))
+    return *times, seconds
 
 
-def _accuracy(unit: Unit, draw: Draw, calibration: Calibration) -> float:
-    pools = unit.source.retriever.ranking.cosines[draw.rows]
-    answers = judge(pools, lambda: calibration)
-    return metrics.balanced_accuracy(answers.found, draw.present)
+def _accuracy(unit: Unit, draw: Draw, fitted: Fitted) -> float:
+    answers = unit.source.predict(draw.rows, fitted)
+    return metrics.balanced_accuracy(answers.present, draw.present)

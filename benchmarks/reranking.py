@@ -4,7 +4,7 @@
 
 A unit is an encoder, a set, and its near-misses (a neighbouring fact is stored) or its missing
 answers (a passage on the very topic is stored). The line on cosine and reranker is learnt from
-the dev split through :meth:`Calibration.fit`; the test split is reported. Every unit is printed.
+the dev split through `Calibration.fit`; the test split is reported. Every unit is printed.
 """
 
 import os
@@ -16,6 +16,7 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,19 @@ from rich.console import Console
 from rich.table import Table
 
 from recall_signal import Calibration, Pool, assess
+from recall_signal._steps.compute import Compute
+from recall_signal._steps.driver import drive
 from recall_signal.errors import RecallSignalError
-from recall_signal.evaluation.data import PRESENT, Query
-from recall_signal.evaluation.metrics import Bools, Floats, auroc
-from recall_signal.evaluation.search import Retriever
-from recall_signal.reranking import RerankerOptions, Reranking, rerank_page, with_match
+from recall_signal.evaluation._data import PRESENT, Query
+from recall_signal.evaluation._exact_search import Retriever
+from recall_signal.evaluation._metrics import Bools, Floats, auroc
+from recall_signal.reranking import (
+    Rerank,
+    RerankerOptions,
+    Reranking,
+    rerank_page,
+    with_match,
+)
 
 PAGE, POOL = 5, 50
 SETS = ("xquad_en", "selqa", "clinc150", "squad2", "locomo_facts")
@@ -46,12 +55,12 @@ class Row:
     """One unit with one reranker.
 
     Attributes:
-        present: Reported queries whose answer is stored, and ``absent`` the others.
+        present: Reported queries whose answer is stored, and `absent` the others.
         cosine: AUROC of the top cosine.
         reranker: AUROC of the reranker's best score on the page.
-        both: AUROC of the line learnt from dev labels, and ``gain`` over the cosine's with its
+        both: AUROC of the line learnt from dev labels, and `gain` over the cosine's with its
             95 % bootstrap interval.
-        null: Shares without labels, as ``_shares`` gives them.
+        null: Shares without labels, as `_shares` gives them.
         labelled: The same with labels.
     """
 
@@ -71,7 +80,7 @@ class Row:
 
 @dataclass
 class Source:
-    """An encoder and a reranker on a set; ``search`` gives pools with both kinds of score."""
+    """An encoder and a reranker on a set; `search` gives pools with both kinds of score."""
 
     encoder: str
     data: DataSet
@@ -173,24 +182,25 @@ def _row(
     )
 
 
+def _scored(scores: list[float | None], request: Rerank | Compute) -> object:
+    return request.call() if isinstance(request, Compute) else scores
+
+
 def _shares(
     pools: list[Pool], calibration: Calibration, present: Bools
 ) -> dict[str, tuple[float, float]]:
     """What the product says, as shares of the present and of the absent queries.
 
-    ``found``: the level is moderate or high. ``exact``: so is the match.
+    `found`: the level is moderate or high. `exact`: so is the match.
     """
-    reranking = Reranking(RerankerOptions(len), learnt=calibration.reranker)
+    reranking = Reranking(RerankerOptions(len), learned=calibration.reranker)
     found, exact = [], []
     for pool in pools:
         confidence = assess(pool, calibration=calibration)
         steps = rerank_page("", list(pool.texts or ())[:PAGE], range(PAGE), reranking)
-        next(steps)
-        try:
-            steps.send(list(pool.rerank_scores or ())[:PAGE])
-        except StopIteration as stop:
-            match = with_match(confidence, stop.value, pool.cosines, reranking).match
-            exact.append(match == "exact")
+        scores = list(pool.rerank_scores or ())[:PAGE]
+        ranked = drive(steps, partial(_scored, scores))
+        exact.append(with_match(confidence, ranked, pool.cosines, reranking).match == "exact")
         found.append(confidence.level in ("moderate", "high"))
     return {
         name: (float(flags[present].mean()), float(flags[~present].mean()))

@@ -2,14 +2,14 @@
 
     python benchmarks/selector.py DATA [--quick] [--queries 24]
 
-DATA is a folder with ``NAME.corpus.jsonl.gz`` and ``NAME.queries.jsonl.gz``. Every page comes
+DATA is a folder with `NAME.corpus.jsonl.gz` and `NAME.queries.jsonl.gz`. Every page comes
 from the demo encoder and goes to the model three times: with our JSON schema, as plain text, and
 with a schema that names the page's labels, which leaves nothing to get wrong but the judgement.
 What stays is compared with keeping everything: precision is the share of relevant results among
 those left, recall the share of the page's relevant results that are left.
 
-The model is the small one of the tests unless ``RECALL_SIGNAL_LLM_URL`` and
-``RECALL_SIGNAL_LLM_MODEL`` name another. It is real and it is weak: the figures show what the
+The model is the small one of the tests unless `RECALL_SIGNAL_LLM_URL` and
+`RECALL_SIGNAL_LLM_MODEL` name another. It is real and it is weak: the figures show what the
 selector costs and how often it steps aside, not what a good judge would achieve.
 """
 
@@ -38,7 +38,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from langchain_recall_signal import DemoEmbeddings, RecallRetriever
-from langchain_recall_signal.selector import RunnableSelector
+from langchain_recall_signal._selector import RunnableSelector
 from recall_signal.selection import ANSWER_SCHEMA, SelectionOptions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "selection"))
@@ -161,7 +161,7 @@ def model(server: Server, mode: str) -> Any:
 def ask_by_labels(chat: ChatOpenAI, prompt: str, config: RunnableConfig) -> Any:
     """The reply under a schema that allows this page's labels and nothing else."""
     labels = re.findall(r"^\[(\w+)\] ", prompt, flags=re.MULTILINE)
-    kept = {"type": "array", "items": {"enum": labels}, "maxItems": len(labels)}
+    kept = {"type": "array", "items": {"enum": labels}, "minItems": 1, "maxItems": len(labels)}
     schema = {**ANSWER_SCHEMA, "properties": {"keep": kept}}
     return chat.with_structured_output(schema, include_raw=True).invoke(prompt, config)
 
@@ -194,7 +194,7 @@ class Calls(UsageMetadataCallbackHandler):
 
     calls = 0
 
-    def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002
+    def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:
         """Count it."""
         self.calls += 1
 

@@ -16,10 +16,12 @@ os.environ["OMP_NUM_THREADS"] = "1"  # FAISS's
 
 import argparse
 import asyncio
+import gc
 import json
 import random
 import subprocess
 import sys
+import tracemalloc
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -43,17 +45,22 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from langchain_recall_signal import RecallRetriever
-from recall_signal import assess, assess_many
+from langchain_recall_signal import DemoEmbeddings, RecallRetriever
+from recall_signal import Calibration, Pool, assess, assess_many
 from recall_signal.encoders import DemoEncoder
 
 PAGE, POOL, DIMENSIONS = 5, 50, 384
 LISTS = 40
 """Lists of cosines between two readings of the clock, so that the reading does not count."""
 
-EMBEDDING_BAR, BATCH_BAR, IN_MEMORY_BAR, FAISS_BAR = 1 / 200, 6.0, 1.02, 1.4
+EMBEDDING_BAR, BATCH_BAR, IN_MEMORY_BAR, FAISS_BAR, LLAMA_BAR = 1 / 200, 6.0, 1.02, 1.25, 1.2
+TOGETHER_BAR, TOGETHER_WALL_BAR, BY_HAND_BAR = 1 / 2.5, 1 / 1.8, 1 / 0.8
+CONCURRENT, CONCURRENT_BAR = 200, 1 / 0.95
+PEAK_BAR, HELD_BAR = 27 / 2, 8.6 / 2
+"""Kilobytes of a call on FAISS: half of what they were in version 0.1."""
+
 FRAMEWORKS = ("langchain_core", "llama_index")
-RACES = 9
+RACES = 11
 
 Stopwatch = Callable[[int], float]
 """Takes the number of the turn and returns the seconds that one call took."""
@@ -73,14 +80,29 @@ class Effort:
     rows: int = 10_000
     vectors: int = 10_000
     imports: int = 5
+    batches: int = 3
+    batch: int = 1_000
+    concurrent: int = CONCURRENT
+    texts: int | None = None
 
 
-QUICK = Effort(rounds=2, turns=2, slow_turns=1, questions=2, rows=2_000, vectors=200, imports=1)
+QUICK = Effort(
+    rounds=2,
+    turns=2,
+    slow_turns=1,
+    questions=2,
+    rows=2_000,
+    vectors=200,
+    imports=1,
+    batches=1,
+    batch=4,
+    concurrent=4,
+)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; ``passed`` is None where there is no bar."""
+    """One line of the table; `passed` is None where there is no bar."""
 
     what: str
     takes: str
@@ -93,7 +115,7 @@ class Row:
 
 
 def main() -> int:
-    """Measure and print; 1 where a bar was missed and ``--check`` asks."""
+    """Measure and print; 1 where a bar was missed and `--check` asks."""
     parser = argparse.ArgumentParser(description="What the recall signal costs.")
     parser.add_argument("--check", action="store_true", help="exit with 1 where a bar is missed")
     parser.add_argument("--quick", action="store_true", help="every row, no figure to rely on")
@@ -101,7 +123,8 @@ def main() -> int:
     effort = QUICK if options.quick else Effort()
     sections = []
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=RACES * effort.rounds + effort.imports)
+        steps = RACES * effort.rounds + effort.imports + 2 * effort.batches
+        task = progress.add_task("", total=steps)
         for name, measure in SECTIONS.items():
             progress.update(task, description=name)
             sections.append(measure(effort, partial(progress.advance, task)))
@@ -206,15 +229,12 @@ def measure_in_memory(effort: Effort, tick: Tick) -> list[Row]:
 
 def measure_faiss(effort: Effort, tick: Tick) -> list[Row]:
     """The wrapper around a store so fast that the wrapper's own share shows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the package's notice of its retirement
-        import faiss
-        from langchain_community.vectorstores import FAISS
+    import faiss
 
-        documents, encoder = build_corpus(effort.vectors)
-        store = FAISS.from_documents(documents, encoder, ids=[str(d.id) for d in documents])
+    store, encoder = build_faiss(effort.vectors)
     race_on = partial(race, rounds=effort.rounds, turns=effort.turns, tick=tick)
     rows = retriever_rows("FAISS", store, encoder, race_on, FAISS_BAR)
+    rows += calibrated_rows(store, encoder, race_on)
     threads = os.cpu_count() or 1
     name = f"FAISS, {threads} threads:"
     faiss.omp_set_num_threads(threads)
@@ -223,6 +243,153 @@ def measure_faiss(effort: Effort, tick: Tick) -> list[Row]:
     finally:
         faiss.omp_set_num_threads(1)
     return rows
+
+
+def measure_concurrent(effort: Effort, tick: Tick) -> list[Row]:
+    """Many queries at the same time in one event loop, by the clock on the wall."""
+    store, encoder = build_faiss(effort.vectors)
+    page, pool = (store.as_retriever(search_kwargs={"k": k}) for k in (PAGE, POOL))
+    retrievers: dict[str, BaseRetriever] = {
+        "pool": pool,
+        "recall": RecallRetriever(retriever=page, pool_size=POOL),
+    }
+    known = list(encoder.vectors)
+    queries = [known[turn % len(known)] for turn in range(effort.concurrent)]
+    took: dict[str, list[float]] = {name: [] for name in retrievers}
+
+    async def ask_all(retriever: BaseRetriever) -> float:
+        start = perf_counter()
+        await asyncio.gather(*(retriever.ainvoke(query) for query in queries))
+        return perf_counter() - start
+
+    with asyncio.Runner() as runner:
+        for retriever in retrievers.values():
+            runner.run(ask_all(retriever))
+        for _ in range(effort.batches):
+            for name, retriever in [*retrievers.items()] * 3:
+                took[name].append(runner.run(ask_all(retriever)))
+            tick()
+    what = f"FAISS, {effort.concurrent} ainvoke at once, wall"
+    return [compare(what, took["recall"], f"bare, k={POOL}", took["pool"], bar=CONCURRENT_BAR)]
+
+
+def measure_llama_index(effort: Effort, tick: Tick) -> list[Row]:
+    """LlamaIndex' wrapper around its own retriever over a flat FAISS index."""
+    page, pool, recall, queries = build_llama_index(effort.vectors)
+
+    def timed(ask: Callable[[str], object]) -> Stopwatch:
+        return lambda turn: seconds_of(ask, queries[turn % len(queries)])
+
+    retrievers = {"page": page.retrieve, "pool": pool.retrieve, "recall": recall.retrieve}
+    contestants = {name: timed(ask) for name, ask in retrievers.items()}
+    seconds = race(contestants, effort.rounds, effort.turns, tick)
+    what = "LlamaIndex, FAISS retrieve, RecallRetriever"
+    return [
+        compare(what, seconds["recall"], f"bare, k={PAGE}", seconds["page"]),
+        compare(what, seconds["recall"], f"bare, k={POOL}", seconds["pool"], bar=LLAMA_BAR),
+        *memory_rows("LlamaIndex, FAISS", recall.retrieve, pool.retrieve, queries),
+    ]
+
+
+def measure_memory(effort: Effort, tick: Tick) -> list[Row]:
+    """Bytes that one call takes at most, and those that what it returns holds."""
+    store, encoder = build_faiss(effort.vectors)
+    page, pool = (store.as_retriever(search_kwargs={"k": k}) for k in (PAGE, POOL))
+    recall = RecallRetriever(retriever=page, pool_size=POOL)
+    return memory_rows(
+        "FAISS", recall.invoke, pool.invoke, list(encoder.vectors)[:20], (PEAK_BAR, HELD_BAR)
+    )
+
+
+def memory_rows(
+    name: str,
+    ours: Callable[[str], object],
+    bare: Callable[[str], object],
+    queries: Sequence[str],
+    bars: tuple[float | None, float | None] = (None, None),
+) -> list[Row]:
+    """The wrapper's memory beside the bare retriever's."""
+    rows = []
+    for what, mine, base, bar in zip(
+        ("peak", "held"), bytes_of(ours, queries), bytes_of(bare, queries), bars, strict=True
+    ):
+        rows.append(
+            Row(
+                what=f"{name}, memory of a call, {what}",
+                takes=f"{mine:.1f} KB",
+                against=f"bare, k={POOL}",
+                base=f"{base:.1f} KB",
+                ratio=as_ratio(mine / base),
+                bar="" if bar is None else f"<= {bar:.1f} KB",
+                passed=None if bar is None else mine <= bar,
+            )
+        )
+    return rows
+
+
+def bytes_of(ask: Callable[[str], object], queries: Sequence[str]) -> tuple[float, float]:
+    """Kilobytes at the peak of a call, and those that are held by what it returned: medians."""
+    peaks, held = [], []
+    for query in queries[:5]:
+        ask(query)
+    tracemalloc.start()
+    try:
+        for query in queries[:20]:
+            gc.collect()
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            answer = ask(query)
+            peaks.append(tracemalloc.get_traced_memory()[1] - before)
+            gc.collect()
+            held.append(tracemalloc.get_traced_memory()[0] - before)
+            del answer
+    finally:
+        tracemalloc.stop()
+    return median(peaks) / 1024, median(held) / 1024
+
+
+def measure_batch(effort: Effort, tick: Tick) -> list[Row]:
+    """`batch` beside LangChain's own, and beside a loop by hand that asks for no report."""
+    encoder, texts = DemoEmbeddings(), read_memories(effort.texts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the package's notice of its retirement
+        from langchain_community.vectorstores import FAISS
+
+        store = FAISS.from_texts(texts, encoder)
+    known = read_questions()
+    questions = [known[turn % len(known)] for turn in range(effort.batch)]
+    recall = RecallRetriever.from_vectorstore(store, k=PAGE, pool_size=POOL)
+
+    def by_hand(questions: list[str]) -> None:
+        for start in range(0, len(questions), 64):
+            for vector in encoder.embed_documents(questions[start : start + 64]):
+                store.similarity_search_with_score_by_vector(vector, k=POOL)
+
+    contestants: dict[str, Callable[[list[str]], Any]] = {
+        "together": recall.batch,
+        "LangChain's batch": super(RecallRetriever, recall).batch,
+        "by hand": by_hand,
+    }
+    took: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
+    order, shuffle = list(contestants), random.Random(0).shuffle
+    recall.batch(questions[:2])
+    for _ in range(effort.batches):
+        shuffle(order)
+        for name in order:
+            start = process_time(), perf_counter()
+            contestants[name](questions)
+            took[name].append((process_time() - start[0], perf_counter() - start[1]))
+        tick()
+    cpu, wall = (
+        {name: [times[clock] for times in rounds] for name, rounds in took.items()}
+        for clock in (0, 1)
+    )
+    what, own = f"batch({effort.batch:,}), FAISS", "LangChain's batch"
+    return [
+        compare(what, cpu["together"], own, cpu[own], bar=TOGETHER_BAR),
+        compare(f"{what}, wall", wall["together"], own, wall[own], bar=TOGETHER_WALL_BAR),
+        compare(what, cpu["together"], "by hand", cpu["by hand"], bar=BY_HAND_BAR),
+    ]
 
 
 def measure_import(effort: Effort, tick: Tick) -> list[Row]:
@@ -251,6 +418,10 @@ SECTIONS: dict[str, Callable[[Effort, Tick], list[Row]]] = {
     "assess_many": measure_assess_many,
     "InMemory": measure_in_memory,
     "FAISS": measure_faiss,
+    "concurrent": measure_concurrent,
+    "memory": measure_memory,
+    "LlamaIndex": measure_llama_index,
+    "batch": measure_batch,
     "import": measure_import,
 }
 
@@ -323,6 +494,28 @@ def retriever_rows(
     return rows
 
 
+def calibrated_rows(
+    store: VectorStore,
+    encoder: Lookup,
+    race_on: Callable[[Mapping[str, Stopwatch]], dict[str, list[float]]],
+) -> list[Row]:
+    """The wrapper with a calibration that reads the candidates' words as well."""
+    page, pool = (store.as_retriever(search_kwargs={"k": k}) for k in (PAGE, POOL))
+    calibration = fit_calibration()
+    queries = list(encoder.vectors)[:: max(1, len(encoder.vectors) // 60)]
+    retrievers: dict[str, BaseRetriever] = {
+        "pool": pool,
+        "plain": RecallRetriever(retriever=page, pool_size=POOL),
+        "words": RecallRetriever(retriever=page, pool_size=POOL, calibration=calibration),
+    }
+    seconds = race_on({who: watch(it, queries, process_time) for who, it in retrievers.items()})
+    what = "FAISS invoke, calibrated with words"
+    return [
+        compare(what, seconds["words"], f"bare, k={POOL}", seconds["pool"]),
+        compare(what, seconds["words"], "uncalibrated", seconds["plain"]),
+    ]
+
+
 def watch(retriever: BaseRetriever, queries: Sequence[str], clock: Clock) -> Stopwatch:
     """Times `invoke`, another query each turn."""
     return lambda turn: seconds_of(retriever.invoke, queries[turn % len(queries)], clock)
@@ -358,9 +551,87 @@ def build_corpus(size: int) -> tuple[list[Document], Lookup]:
     return documents, Lookup(dict(zip(texts, vectors.tolist(), strict=True)))
 
 
+def build_faiss(size: int) -> tuple[VectorStore, Lookup]:
+    """LangChain's FAISS store with these documents, and its encoder."""
+    documents, encoder = build_corpus(size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the package's notice of its retirement
+        from langchain_community.vectorstores import FAISS
+
+        ids = [str(document.id) for document in documents]
+        return FAISS.from_documents(documents, encoder, ids=ids), encoder
+
+
+def build_llama_index(size: int) -> tuple[Any, Any, Any, list[str]]:
+    """LlamaIndex' retrievers of a page and of a pool, the wrapper, and questions."""
+    import faiss
+    from llama_index.core import StorageContext, VectorStoreIndex
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.schema import TextNode
+    from llama_index.vector_stores.faiss import FaissVectorStore
+
+    import llama_index_recall_signal
+
+    documents, encoder = build_corpus(size)
+    vectors = encoder.vectors
+
+    class KnownVectors(BaseEmbedding):
+        """`Lookup`, for LlamaIndex."""
+
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return vectors[query]
+
+        _get_text_embedding = _get_query_embedding
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return vectors[query]
+
+    nodes = [
+        TextNode(
+            id_=str(document.id),
+            text=document.page_content,
+            metadata=document.metadata,
+            embedding=vectors[document.page_content],
+        )
+        for document in documents
+    ]
+    store = FaissVectorStore(faiss_index=faiss.IndexFlatIP(DIMENSIONS))
+    context = StorageContext.from_defaults(vector_store=store)
+    index = VectorStoreIndex(nodes, storage_context=context, embed_model=KnownVectors())
+    page, pool = (index.as_retriever(similarity_top_k=k) for k in (PAGE, POOL))
+    recall = llama_index_recall_signal.RecallRetriever(page, pool_size=POOL)
+    return page, pool, recall, list(vectors)[:: max(1, size // 60)]
+
+
+def fit_calibration() -> Calibration:
+    """A calibration on cosines and words, fitted on a made-up retriever."""
+    words = ("baker", "ferry", "orchid", "lantern", "granite", "violin", "harbour", "meadow")
+    drawn = random.Random(0)
+    texts = [" ".join(drawn.choices(words, k=8)) + f" number{n}" for n in range(60)]
+
+    def search(query: str) -> Pool:
+        shared = [len(set(query.split()) & set(text.split())) for text in texts]
+        cosines = [min(0.99, 0.3 + 0.08 * n + drawn.gauss(0, 0.04)) for n in shared]
+        order = sorted(range(len(texts)), key=lambda at: -cosines[at])[:20]
+        found = [texts[at] for at in order]
+        return Pool([cosines[at] for at in order], ids=found, texts=found, query=query)
+
+    return Calibration.fit(search, documents=[(text, text) for text in texts])
+
+
+def read_memories(size: int | None) -> list[str]:
+    """The demo's texts."""
+    return read_texts("memories.jsonl")[:size]
+
+
 def read_questions() -> list[str]:
     """The demo's questions."""
-    lines = files("recall_signal.demo").joinpath("questions.jsonl").read_text("utf-8").splitlines()
+    return read_texts("questions.jsonl")
+
+
+def read_texts(name: str) -> list[str]:
+    """The texts of one of the demo's files."""
+    lines = files("recall_signal.demo").joinpath(name).read_text("utf-8").splitlines()
     return [json.loads(line)["text"] for line in lines]
 
 
@@ -451,8 +722,10 @@ COLUMNS: tuple[tuple[str, Literal["left", "right"]], ...] = (
 CAPTION = f"""\
 Medians of processor time on one thread; with several threads, of time on the wall.
 One embedding: a question of the demo, by the demo's encoder. assess_many: 10,000 x {POOL} cosines.
-Stores: 10,000 vectors of {DIMENSIONS} dimensions. RecallRetriever: k={PAGE}, pool_size={POOL}.
-Idle wrapper: a retriever around the bare one (k={POOL}) that does nothing else."""
+Stores: 10,000 vectors of {DIMENSIONS} dimensions; the batch has the demo's memories and encoder.
+RecallRetriever: k={PAGE}, pool_size={POOL}.
+Idle wrapper: a retriever around the bare one (k={POOL}) that does nothing else.
+Memory: of one call, by tracemalloc; held: by what it returned."""
 
 
 def as_duration(seconds: float) -> str:

@@ -1,10 +1,12 @@
 """recall-signal: is what the retriever returned worth reading?"""
 
+from recall_signal._report_schema import RecallReport
+from recall_signal._wrapper.auto import AutoCalibration, CalibrationStatus
 from recall_signal.advice import ADVICE_TEXTS, Advice, advice
 from recall_signal.assess import Calibrator, assess
-from recall_signal.batch import Assessments, assess_many
-from recall_signal.calibration import Baseline, Calibration
-from recall_signal.confidence import REASONS, Basis, Level, RecallConfidence
+from recall_signal.assess_many import Assessments, assess_many
+from recall_signal.calibration import Baseline, Calibration, CheckResult
+from recall_signal.confidence import Basis, Level, RecallConfidence
 from recall_signal.errors import (
     CalibrationError,
     ConfigurationError,
@@ -14,6 +16,8 @@ from recall_signal.errors import (
     RecallSignalError,
 )
 from recall_signal.pool import Pool
+from recall_signal.reasons import REASONS
+from recall_signal.report_parsing import parse_report
 from recall_signal.reports import CosineSource, SelectionReason, SelectionReport
 from recall_signal.scores import NOT_CONVERTIBLE, ScoreKind, to_cosine
 from recall_signal.thresholds import Thresholds
@@ -24,11 +28,14 @@ __all__ = [
     "REASONS",
     "Advice",
     "Assessments",
+    "AutoCalibration",
     "Baseline",
     "Basis",
     "Calibration",
     "CalibrationError",
+    "CalibrationStatus",
     "Calibrator",
+    "CheckResult",
     "ConfigurationError",
     "CosineSource",
     "InvalidInputError",
@@ -37,6 +44,7 @@ __all__ = [
     "MissingDependencyError",
     "Pool",
     "RecallConfidence",
+    "RecallReport",
     "RecallSignalError",
     "ScoreKind",
     "SelectionReason",
@@ -45,5 +53,6 @@ __all__ = [
     "advice",
     "assess",
     "assess_many",
+    "parse_report",
     "to_cosine",
 ]

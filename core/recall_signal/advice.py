@@ -1,23 +1,15 @@
-"""What a reader or an agent should do with a level."""
+"""Advice to a reader or an agent: from the level alone, or from the level and the page."""
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Protocol
 
+from recall_signal._display_words import LEVEL_ADVICE, Advice
 from recall_signal.confidence import Level, RecallConfidence
 from recall_signal.errors import InvalidInputError
 
-__all__ = ["ADVICE_TEXTS", "Advice", "advice"]
-
-Advice = Literal["read", "fallback", "undecided"]
-
-_ADVICE: dict[Level, Advice] = {
-    "high": "read",
-    "moderate": "read",
-    "low": "fallback",
-    "none": "fallback",
-    "unknown": "undecided",
-}
+__all__ = ["ADVICE_TEXTS", "Advice", "PageAdvice", "advice", "advise"]
 
 ADVICE_TEXTS: dict[Advice, str] = {
     "read": "Read these: something on this topic was found. Whether it holds the exact fact "
@@ -25,22 +17,100 @@ ADVICE_TEXTS: dict[Advice, str] = {
     "fallback": "Likely nothing relevant was found: prefer an external source.",
     "undecided": "Match strength was not measured: judge the results by reading them.",
 }
-"""Each advice as a sentence for a person or a model."""
+"""Each advice as a sentence for a person or a model, where no page is at hand."""
+
+_ELSEWHERE = "Prefer an external source."
+
+_ON_PAGE: dict[Level, str] = {
+    "high": "on this topic: read. Whether they hold the exact fact is not verified.",
+    "moderate": "on this topic: read. Whether they hold the exact fact is not verified.",
+    "low": "came back, with a weak match only: likely not what was asked for. Prefer an external "
+    "source, or read them with doubt.",
+    "none": f"came back, but likely nothing relevant. {_ELSEWHERE}",
+    "unknown": "came back, match strength not measured: judge by reading.",
+}
+_NEAR_MISS = "on this topic, likely without the asked fact: read, and check elsewhere."
+
+
+class Selection(Protocol):
+    """The part of a `SelectionReport` that advice depends on."""
+
+    @property
+    def applied(self) -> bool: ...
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def dropped(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PageAdvice:
+    """Advice on one page.
+
+    Attributes:
+        advice: One of three words, for a program.
+        text: One or two sentences for a person or a model, without query or document text.
+    """
+
+    advice: Advice
+    text: str
 
 
 def advice(confidence: RecallConfidence) -> Advice:
-    """What to do next, as one of three words.
+    """Return the advice of the level alone, as one of three words.
 
-    ``read`` for high and moderate, ``fallback`` (prefer an external source) for low and none,
-    ``undecided`` where nothing was measured. A hint about topical match strength, never a
-    verdict that the exact fact is stored.
+    `read` for high and moderate, `fallback` (prefer an external source) for low and none,
+    `undecided` where nothing was measured. A hint about topical match strength, never a
+    verdict that the exact fact is stored. It does not know the page: where there is a response,
+    use `response.advice`.
 
     Raises:
-        InvalidInputError: It is not a signal; a response has one under ``confidence``.
+        InvalidInputError: `confidence` is not a signal; a response has one under `confidence`.
     """
     if not isinstance(confidence, RecallConfidence):
         raise InvalidInputError(
             f"advice takes a RecallConfidence, such as response.confidence, "
             f"got {type(confidence).__name__}"
         )
-    return _ADVICE[confidence.level]
+    return LEVEL_ADVICE[confidence.level]
+
+
+def advise(confidence: RecallConfidence, selection: Selection, shown: int) -> PageAdvice:
+    """Return the advice on a page: from its level, and from what is left to read.
+
+    An empty page, or one of which a selector said "none of these", is `fallback` whatever the
+    pool looked like. Every channel of both frameworks takes its advice from here.
+
+    Args:
+        confidence: The signal of the whole pool.
+        selection: The outcome of the selector.
+        shown: Results on the page, 0 or more.
+    """
+    if not shown:
+        return PageAdvice("fallback", _on_empty_page(confidence, selection))
+    these = _count(shown, "result")
+    if selection.reason == "selected_none":
+        text = f"{these} came back, and a selector found that likely none helps. {_ELSEWHERE}"
+        return PageAdvice("fallback", text)
+    todo = advice(confidence)
+    is_near_miss = todo == "read" and confidence.match == "near_miss"
+    return PageAdvice(todo, f"{these} {_NEAR_MISS if is_near_miss else _ON_PAGE[confidence.level]}")
+
+
+def _on_empty_page(confidence: RecallConfidence, selection: Selection) -> str:
+    if confidence.reason == "retrieval_failed":
+        return (
+            "Retrieval failed: nothing was searched, and this says nothing about what is stored. "
+            "Use another source."
+        )
+    if selection.applied:
+        removed = _count(selection.dropped or 0, "result")
+        return f"{removed} came back, and a selector removed all of them. {_ELSEWHERE}"
+    if confidence.result_count:
+        looked_at = _count(confidence.result_count, "candidate")
+        return f"{looked_at} looked at, none passed the retriever's own limits. {_ELSEWHERE}"
+    return f"Nothing stored came back: the search was empty. {_ELSEWHERE}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

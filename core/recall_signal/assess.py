@@ -1,18 +1,22 @@
 """The rules that turn a pool's cosines or scores into a recall signal.
 
 Plain Python: for pools of up to a few hundred this is several times faster than numpy. For
-many queries at once see :func:`recall_signal.assess_many`.
+many queries at once see `recall_signal.assess_many`. Sums are exact before they are rounded
+(`math.fsum`), so that a figure on a cut is the same in every order and on every Python: the
+built-in `sum` of floats changed in 3.12.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import dist, isfinite, sqrt
-from typing import Any, Protocol
+from math import dist, fsum, sqrt
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from recall_signal._numbers import finite_or_none, finite_values
+from recall_signal._pydantic import construct_trusted, copy_with
+from recall_signal._words import term_coverage as measure_coverage
 from recall_signal.confidence import Level, RecallConfidence, unknown
-from recall_signal.errors import InvalidInputError
-from recall_signal.models import made_of
+from recall_signal.errors import ConfigurationError, InvalidInputError
 from recall_signal.pool import Pool
 from recall_signal.thresholds import (
     DEFAULT_THRESHOLDS,
@@ -22,85 +26,131 @@ from recall_signal.thresholds import (
     Thresholds,
 )
 
-__all__ = ["Calibrator", "assess"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-Values = Sequence[float | None]
+__all__ = ["Calibrator", "assess", "require_calibrator"]
+
+Values: TypeAlias = "Sequence[float | None] | NDArray[Any]"
 
 
 class Calibrator(Protocol):
-    """Whatever can turn an uncalibrated signal into one with a probability.
+    """An object that turns an uncalibrated signal into one with a probability."""
 
-    Where it also has ``for_pool(pool)``, that is asked first what judges a :class:`Pool`.
-    """
+    def apply(self, confidence: RecallConfidence, pool: Pool) -> RecallConfidence:
+        """Return the signal with the calibrated level.
 
-    def apply(self, confidence: RecallConfidence, cosines: Sequence[float]) -> RecallConfidence:
-        """The signal with the calibrated level; ``cosines`` are finite and sorted downwards."""
+        Args:
+            confidence: The uncalibrated signal, with a `term_coverage` where one was given.
+            pool: The candidates; at least one has a cosine, and none is out of range.
+        """
 
 
 def assess(
-    cosines: Values | Pool | Any,
+    cosines: Values | Pool,
     *,
-    scores: Values | Any | None = None,
+    scores: Values | None = None,
     thresholds: Thresholds | None = None,
     calibration: Calibrator | None = None,
+    term_coverage: float | None = None,
 ) -> RecallConfidence:
-    """How strongly the best of these candidates matches the query.
+    """Assess how strongly the best of these candidates matches the query.
 
     Args:
         cosines: One raw cosine or None per candidate, in any order; a one-dimensional numpy
-            array; or a :class:`Pool`, whose scores are then used too. None, NaN and inf count
-            as unscored.
+            array; or a `Pool`, whose scores, query and texts are then used too. None, NaN
+            and inf count as unscored.
         scores: Keyword or hybrid scores of the same candidates, higher is better. They decide
             only where no cosine is usable.
         thresholds: Other cuts than the default ones.
         calibration: Replaces the uncalibrated level where cosines are usable.
+        term_coverage: Share of the query's informative terms that the candidates hold, 0 to 1,
+            where it is known already; measured on a pool with `query` and `texts` otherwise.
 
     Returns:
-        The signal. Its level is ``unknown`` with a reason where nothing can be measured:
-        ``no_scores``, or ``score_out_of_range`` where any cosine lies outside [-1.001, 1.001].
+        The signal. Its level is `unknown` with a reason where nothing can be measured:
+        `no_scores`, or `score_out_of_range` where any cosine lies outside [-1.001, 1.001].
 
     Raises:
+        ConfigurationError: The calibration is something else.
         InvalidInputError: A value is not a number, or the input is not one-dimensional.
     """
-    pool = cosines
-    if isinstance(pool, Pool):
-        scores = pool.scores if scores is None else scores
-        cosines = pool.cosines
+    if calibration is not None:
+        require_calibrator(calibration)
+    pool = cosines if isinstance(cosines, Pool) else None
+    values = cosines.cosines if isinstance(cosines, Pool) else cosines
+    if scores is None and pool is not None:
+        scores = pool.scores
+    confidence, ranked = _uncalibrated(values, scores, thresholds or DEFAULT_THRESHOLDS)
+    coverage = None if term_coverage is None else _share(term_coverage)
+    if calibration is not None and ranked:
+        if coverage is not None:
+            confidence = copy_with(confidence, {"term_coverage": coverage})
+        confidence = calibration.apply(confidence, pool or Pool(ranked))
+        coverage = confidence.term_coverage
+    if coverage is None and pool is not None:
+        coverage = _coverage_of(pool)
+    if coverage is None:
+        return confidence
+    return copy_with(confidence, {"term_coverage": round(coverage, 3)})
+
+
+def require_calibrator(calibration: object) -> None:
+    """Refuse what cannot judge a pool.
+
+    Raises:
+        ConfigurationError: It has no method `apply`.
+    """
+    if not callable(getattr(calibration, "apply", None)):
+        raise ConfigurationError(
+            "calibration must be a Calibration or a Baseline (an object with apply), got "
+            f'{type(calibration).__name__}; "auto" is for retrievers, which can search'
+        )
+
+
+def _uncalibrated(
+    cosines: Values, scores: Values | None, cuts: Thresholds
+) -> tuple[RecallConfidence, list[float]]:
+    """Return the signal, and the cosines that it rests on from high to low."""
     ranked, count = _ranked(cosines)
     if ranked:
         if scores is not None:
             count = len(_as_list(scores)) or count
-        top = ranked[0]
-        if top > RANGE_TOLERANCE or ranked[-1] < -RANGE_TOLERANCE:
-            return unknown("score_out_of_range", count)
+        if ranked[0] > RANGE_TOLERANCE or ranked[-1] < -RANGE_TOLERANCE:
+            return unknown("score_out_of_range", count), []
         judge = _by_background if len(ranked) > 1 else _alone
-        confidence = judge(ranked, count, thresholds or DEFAULT_THRESHOLDS)
-        if calibration is None:
-            return confidence
-        if isinstance(pool, Pool) and hasattr(calibration, "for_pool"):
-            calibration = calibration.for_pool(pool)
-        return calibration.apply(confidence, ranked)
+        return judge(ranked, count, cuts), ranked
     ranked_scores, score_count = _ranked(scores)
     if ranked_scores:
-        return _by_separation(ranked_scores, score_count, thresholds or DEFAULT_THRESHOLDS)
+        return _by_separation(ranked_scores, score_count, cuts), []
     count = max(count, score_count)
-    return unknown("no_scores", count) if count else _EMPTY
+    return (unknown("no_scores", count) if count else _EMPTY), []
 
 
-def _ranked(values: Values | Any | None) -> tuple[list[float], int]:
-    """The finite values from high to low, and how many values were given at all."""
+def _coverage_of(pool: Pool) -> float | None:
+    """Return the term coverage of a pool without a calibration."""
+    if pool.query is None or pool.texts is None or not len(pool):
+        return None
+    return measure_coverage(pool.query, pool.texts)
+
+
+def _share(value: float) -> float | None:
+    share = finite_or_none(value, "term_coverage must be a number or None")
+    if share is None or 0.0 <= share <= 1.0:
+        return share
+    raise InvalidInputError(f"term_coverage must lie between 0 and 1, got {share}")
+
+
+def _ranked(values: Values | None) -> tuple[list[float], int]:
+    """Return the finite values from high to low, and the number of all values."""
     if values is None:
         return [], 0
     if type(values) is not list:
         values = _as_list(values)
-    try:
-        ranked = sorted(values, reverse=True)
-        total = sum(ranked)
-        if type(total) is float and isfinite(total):  # numpy scalars would make it another type
-            return ranked, len(values)
-    except (TypeError, ArithmeticError):  # a Decimal beside NaN raises the latter
-        pass
-    return sorted(filter(isfinite, map(_as_float, values)), reverse=True), len(values)
+    return sorted(finite_values(values, _EXPECTED), reverse=True), len(values)
+
+
+_EXPECTED = "expected a number or None per candidate"
 
 
 def _as_list(values: Any) -> list[Any]:
@@ -119,28 +169,10 @@ def _as_list(values: Any) -> list[Any]:
     return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
-def _as_float(value: Any) -> float:
-    """A built-in float; NaN stands for None and for what no float can hold."""
-    if value is None:
-        return float("nan")
-    if isinstance(value, str | bytes):  # float("0.9") would accept them
-        raise InvalidInputError(_not_a_number(value))
-    try:
-        return float(value)
-    except OverflowError:
-        return float("nan")
-    except (TypeError, ValueError):
-        raise InvalidInputError(_not_a_number(value)) from None
-
-
-def _not_a_number(value: Any) -> str:
-    return f"expected a number or None per candidate, got {type(value).__name__}"
-
-
 def _by_background(ranked: list[float], count: int, cuts: Thresholds) -> RecallConfidence:
-    """Two or more cosines: how far the best one stands out from all the others."""
+    """Judge two or more cosines: the distance of the best one from the mean of the others."""
     rest = ranked[1:]
-    top, background = float(ranked[0]), float(sum(rest) / len(rest))
+    top, background = float(ranked[0]), float(fsum(rest) / len(rest))
     lead = top - background
     std = dist(rest, (background,) * len(rest)) / sqrt(len(rest))
     level: Level
@@ -162,7 +194,7 @@ def _by_background(ranked: list[float], count: int, cuts: Thresholds) -> RecallC
         level, note = "moderate", _NEAR_DUPLICATE
     else:
         note = _NOTES[level]
-    return made_of(
+    return construct_trusted(
         RecallConfidence,
         {
             "level": level,
@@ -179,13 +211,13 @@ def _by_background(ranked: list[float], count: int, cuts: Thresholds) -> RecallC
 
 
 def _alone(ranked: list[float], count: int, cuts: Thresholds) -> RecallConfidence:
-    """One cosine: nothing to separate it from, so its absolute strength decides."""
+    """Judge one cosine by its absolute strength, since there is nothing to compare it with."""
     top = float(ranked[0])
     strong = top >= cuts.cosine_high
     note = (
-        "a strong match, with no background to back it up. Read it, with care."
+        "a strong match, with no background to back it up."
         if strong
-        else "a weak match, with no background to compare it with. Consider an external source."
+        else "a weak match, with no background to compare it with."
     )
     return RecallConfidence(
         level="moderate" if strong else "low",
@@ -197,7 +229,7 @@ def _alone(ranked: list[float], count: int, cuts: Thresholds) -> RecallConfidenc
 
 
 def _by_separation(ranked: list[float], count: int, cuts: Thresholds) -> RecallConfidence:
-    """No cosine at all: how far the best keyword score stands out, as a z-score."""
+    """Judge keyword scores by the z-score of the best one."""
     top, rest = ranked[0], ranked[1:]
     if not rest:
         return RecallConfidence(
@@ -205,13 +237,13 @@ def _by_separation(ranked: list[float], count: int, cuts: Thresholds) -> RecallC
             top_score=round(top, 3),
             result_count=count,
             rationale="Keyword scores only, and one candidate: there is no distribution to "
-            "compare it with. Read it, with care.",
+            "compare it with.",
             basis="separation",
         )
     if max(top, -ranked[-1]) > _OVERFLOWS:  # a z-score has no unit, so a smaller one serves
         scaled = _by_separation([score / _OVERFLOWS for score in ranked], count, cuts)
         return scaled.model_copy(update={"top_score": round(top, 3)})
-    background = sum(rest) / len(rest)
+    background = fsum(rest) / len(rest)
     std = dist(rest, [background] * len(rest)) / sqrt(len(rest))
     if std > FLAT_STD:
         scale, unit = std, "standard deviations"
@@ -239,28 +271,27 @@ def _band(value: float, high: float, moderate: float, low: float) -> Level:
     return "low" if value >= low else "none"
 
 
-_UNSET = dict.fromkeys(("probability", "reason", "rerank_score", "match"))
+_UNSET = dict.fromkeys(("probability", "term_coverage", "reason", "rerank_score", "match"))
 _MEASURED = set(RecallConfidence.model_fields) - set(_UNSET)
 """The fields that two or more cosines leave alone, and those that they decide."""
 
 _NOTES: dict[Level, str] = {
-    "high": "a strong match, clearly separated. Read these; the exact fact is not verified.",
-    "moderate": "a plausible match. Read these; the exact fact is not verified.",
-    "low": "a weak match, relevance uncertain. Consider an external source.",
-    "none": "hardly distinguishable, likely nothing relevant. Prefer an external source.",
+    "high": "a strong match, clearly separated; the exact fact is not verified.",
+    "moderate": "a plausible match; the exact fact is not verified.",
+    "low": "a weak match, relevance uncertain.",
+    "none": "hardly distinguishable, likely nothing relevant.",
 }
 
 _OVERFLOWS = 1e150
 """Scores beyond this could leave the range of a float when they are summed or squared."""
 
 _NEAR_DUPLICATE = (
-    "strong enough to be a near-duplicate, though the others are close. Read these; the exact "
-    "fact is not verified."
+    "strong enough to be a near-duplicate, though the others are close; the exact fact "
+    "is not verified."
 )
 
 _EMPTY = RecallConfidence(
     level="none",
     result_count=0,
-    rationale="Nothing was retrieved, so likely nothing relevant is stored. "
-    "Prefer an external source.",
+    rationale="Nothing was retrieved, so likely nothing relevant is stored.",
 )

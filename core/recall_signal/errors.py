@@ -3,7 +3,7 @@
     RecallSignalError
     |-- CalibrationError        a calibration cannot be made, read or used: the message says why
     |-- ConfigurationError      a setting is wrong: change the call that names it
-    |-- InvalidInputError       scores, vectors or pools that are not what they must be
+    |-- InvalidInputError       scores, vectors or pools of a wrong type or shape
     |-- InvalidResultError      the wrapped retriever returned something that is not a page
     `-- MissingDependencyError  an optional package is absent: the message has the pip line
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class RecallSignalError(Exception):
-    """Base of every error that recall-signal raises on its own account."""
+    """Base of every error that recall-signal itself raises."""
 
 
 class CalibrationError(RecallSignalError, ValueError):
@@ -50,8 +50,8 @@ class MissingDependencyError(RecallSignalError, ImportError):
 
     Args:
         what: The feature that needs it.
-        extra: The extra of ``recall-signal`` that brings it.
-        package: The package where no extra does, with its version: ``"langgraph>=1.0"``.
+        extra: The extra of `recall-signal` that brings it.
+        package: The package where no extra does, with its version: `"langgraph>=1.0"`.
     """
 
     def __init__(self, what: str, extra: str | None = None, *, package: str | None = None) -> None:

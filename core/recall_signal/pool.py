@@ -1,17 +1,16 @@
-"""All candidates that were looked at for one query, as plain columns."""
+"""The candidates of one query, as plain columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from recall_signal.errors import InvalidInputError
 
 __all__ = ["DEFAULT_POOL_SIZE", "Pool"]
 
 DEFAULT_POOL_SIZE = 50
-"""Candidates looked at where nothing else is asked for."""
+"""Candidates of a pool by default."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,31 +22,30 @@ class Pool:
         ids: The candidates' ids.
         texts: The candidates' texts.
         scores: Scores as the retriever gave them (keyword or hybrid).
-        vectors: The candidates' vectors, ``[n, dim]``.
-        query_vector: The query's vector, ``[dim]``.
-        rerank_scores: Scores as a reranker gave them, None for what it was not asked about.
+        query: The query's text, where it is known.
+        rerank_scores: Scores as a reranker gave them, None for candidates it did not score.
 
     Raises:
-        InvalidInputError: The columns differ in length.
+        InvalidInputError: The columns differ in length, or `query` is no text.
     """
 
     cosines: Sequence[float | None]
     ids: Sequence[str | None] | None = None
-    texts: Sequence[str] | None = None
+    texts: Sequence[str | None] | None = None
     scores: Sequence[float | None] | None = None
-    vectors: Sequence[Sequence[float]] | Any | None = None
-    query_vector: Sequence[float] | Any | None = None
+    query: str | None = None
     rerank_scores: Sequence[float | None] | None = None
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            column = getattr(self, field.name)
-            if field.name == "query_vector" or column is None:
-                continue
-            if len(column) != len(self.cosines):
+        if not isinstance(self.query, str | None):
+            raise InvalidInputError(f"Pool.query must be a text, got {type(self.query).__name__}")
+        count = len(self.cosines)
+        for name in ("ids", "texts", "scores", "rerank_scores"):
+            column = getattr(self, name)
+            if column is not None and len(column) != count:
                 raise InvalidInputError(
-                    f"Pool.{field.name} has {len(column)} entries for {len(self.cosines)} "
-                    "cosines; every column needs one entry per candidate (None where unknown)"
+                    f"Pool.{name} has {len(column)} entries for {count} cosines; every column "
+                    "needs one entry per candidate (None where unknown)"
                 )
 
     def __len__(self) -> int:

@@ -1,8 +1,8 @@
-"""What a store's number is, and how to get the cosine back from it.
+"""Kinds of scores that stores give, and the cosine behind each of them.
 
-For unit vectors with cosine ``c`` the squared Euclidean distance is ``d2 = 2 - 2c``; every
-formula below follows from that and from how the store presents its distance. A kind that a
-cosine cannot be had from is refused, with its reason, instead of being guessed at.
+For unit vectors with cosine `c` the squared Euclidean distance is `d2 = 2 - 2c`; every
+formula below follows from that and from how the store presents its distance. A kind without a
+formula is refused, with its reason, instead of being guessed at.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from math import isfinite, log
-from typing import Any
 
-from recall_signal.errors import ConfigurationError, InvalidInputError
+from recall_signal._numbers import finite_or_none
+from recall_signal.errors import ConfigurationError
 
 __all__ = [
     "NOT_CONVERTIBLE",
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class ScoreKind(StrEnum):
-    """The closed list of what a retriever's score can be. ``c``: cosine, ``d``: L2 distance."""
+    """Kinds of a retriever's score, a closed list. `c`: cosine, `d`: L2 distance."""
 
     COSINE = "cosine"
     COSINE_DISTANCE = "cosine_distance"
@@ -52,12 +52,12 @@ class ScoreKind(StrEnum):
 
     @property
     def convertible(self) -> bool:
-        """Whether a cosine can be had from a score of this kind."""
+        """True where a score of this kind can be converted to a cosine."""
         return self in _FORMULAS
 
     @property
     def needs_unit_norm(self) -> bool:
-        """Whether the formula holds for unit vectors only (all but the cosine metrics)."""
+        """True where the formula holds for unit vectors only (all but the cosine metrics)."""
         return self in _NEEDS_UNIT_NORM
 
 
@@ -71,7 +71,11 @@ NOT_CONVERTIBLE: dict[ScoreKind, str] = {
     ScoreKind.LLM_0_10: "a grade given by a language model is a scale of its own",
     ScoreKind.UNKNOWN: "what the number means is not known",
 }
-"""Why no cosine can be had from a kind."""
+"""Why a kind cannot be converted to a cosine."""
+
+
+def _same(score: float) -> float:
+    return score
 
 
 def _l2(score: float) -> float | None:
@@ -88,11 +92,11 @@ def _inverse_squared_l2(score: float) -> float | None:
 
 _NOISE = 1e-6
 _FORMULAS: dict[ScoreKind, Callable[[float], float | None]] = {
-    ScoreKind.COSINE: lambda s: s,
+    ScoreKind.COSINE: _same,
     ScoreKind.COSINE_DISTANCE: lambda s: 1.0 - s,
     ScoreKind.L2: _l2,
     ScoreKind.SQUARED_L2: lambda s: 1.0 - s / 2.0,
-    ScoreKind.INNER_PRODUCT: lambda s: s,
+    ScoreKind.INNER_PRODUCT: _same,
     ScoreKind.NEGATIVE_INNER_PRODUCT: lambda s: -s,
     ScoreKind.HALF_COSINE: lambda s: 2.0 * s - 1.0,
     ScoreKind.COSINE_PLUS_ONE: lambda s: s - 1.0,
@@ -118,7 +122,7 @@ _NEEDS_UNIT_NORM = frozenset(
 
 
 def parse_score_kind(kind: ScoreKind | str) -> ScoreKind:
-    """The kind of that name.
+    """Return the kind of that name.
 
     Raises:
         ConfigurationError: There is no such kind.
@@ -133,15 +137,15 @@ def parse_score_kind(kind: ScoreKind | str) -> ScoreKind:
 
 
 def to_cosine(score: float | None, kind: ScoreKind | str) -> float | None:
-    """The raw cosine behind one score, not clipped.
+    """Convert one score to the raw cosine behind it, not clipped.
 
     Args:
         score: The number as the store gave it; numpy scalars are accepted.
-        kind: What the number is. Kinds built on L2 or the inner product hold for unit vectors.
+        kind: Kind of the number. Kinds built on L2 or the inner product hold for unit vectors.
 
     Returns:
-        A built-in float; None where ``score`` is None or not finite, where no unit vectors
-        could give it, or where the kind is not convertible (:data:`NOT_CONVERTIBLE` says why).
+        A built-in float; None where `score` is None or not finite, where no unit vectors
+        could give it, or where the kind is not convertible (`NOT_CONVERTIBLE` says why).
 
     Raises:
         ConfigurationError: There is no such kind.
@@ -151,43 +155,35 @@ def to_cosine(score: float | None, kind: ScoreKind | str) -> float | None:
     return cosines[0] if cosines else None
 
 
-_NOT_NUMBERS = (bool, str, bytes)  # float() would take them
-
-
-def as_number(score: Any) -> float:
-    """A built-in float; NaN for what no float can hold.
+def as_number(score: object) -> float | None:
+    """Return a store's score as a finite built-in float, None where it is missing.
 
     Raises:
-        InvalidInputError: It is not a number.
+        InvalidInputError: It is not a number; a boolean is none here.
     """
-    try:
-        if not isinstance(score, _NOT_NUMBERS):
-            return float(score)
-    except OverflowError:
-        return float("nan")
-    except (TypeError, ValueError):
-        pass
-    raise InvalidInputError(f"a score must be a number or None, got {type(score).__name__}")
+    return finite_or_none(score, "a score must be a number or None")
 
 
 def to_cosines(
     scores: Sequence[float | None], kind: ScoreKind | str
 ) -> tuple[list[float | None] | None, str | None]:
-    """The cosines behind a result list, or the reason why there are none.
+    """Convert a result list to cosines, or give the reason why that is impossible.
 
     Returns:
-        ``(cosines, None)``, or ``(None, reason)`` with ``score_not_convertible`` for a kind
-        without a formula and ``score_out_of_range`` where a finite score is impossible for
+        `(cosines, None)`, or `(None, reason)` with `score_not_convertible` for a kind
+        without a formula and `score_out_of_range` where a finite score is impossible for
         the kind: one such score shows that the kind is wrong, so none of the list is used.
     """
     formula = _FORMULAS.get(parse_score_kind(kind))
     if formula is None:
         return None, "score_not_convertible"
-    numbers = [s if type(s) is float or s is None else as_number(s) for s in scores]
+    numbers = [s if type(s) is float and isfinite(s) else as_number(s) for s in scores]
+    if formula is _same:
+        return numbers, None
     cosines: list[float | None] = []
     for number in numbers:
         cosine = None
-        if number is not None and isfinite(number):
+        if number is not None:
             cosine = formula(number)
             if cosine is None or not isfinite(cosine):
                 return None, "score_out_of_range"

@@ -1,19 +1,22 @@
-"""Every cut of the uncalibrated rules, in one frozen object."""
+"""The cuts of the uncalibrated rules, in one frozen object."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from math import isfinite
-from numbers import Real
 from typing import Any
 
+from recall_signal._names import MAX_NAME, is_plain
+from recall_signal._numbers import require_number
 from recall_signal.errors import ConfigurationError
 
 __all__ = ["DEFAULT_THRESHOLDS", "FLAT_STD", "MIN_BACKGROUND", "RANGE_TOLERANCE", "Thresholds"]
 
 MIN_BACKGROUND = 1e-3
 """Prominence divides by the mean background, so that must be strictly above this."""
+
+MAX_PROMINENCE = (1.0 - MIN_BACKGROUND) / MIN_BACKGROUND
+"""The largest prominence that cosines can have."""
 
 FLAT_STD = 1e-9
 """A population standard deviation at or below this counts as flat."""
@@ -31,8 +34,8 @@ class Thresholds:
     0.52 to 0.65. Prominence is scale-free; the cosine cuts belong to the encoder.
 
     Attributes:
-        prominence_high: Prominence for high (the top must also reach ``cosine_moderate``).
-        prominence_moderate: Prominence for moderate (the top must also reach ``cosine_low``).
+        prominence_high: Prominence for high (the top must also reach `cosine_moderate`).
+        prominence_moderate: Prominence for moderate (the top must also reach `cosine_low`).
         prominence_low: Prominence for low.
         cosine_high: Top cosine for high where there is no usable background; at or above it a
             near-duplicate is at least moderate, also as the only candidate.
@@ -45,7 +48,8 @@ class Thresholds:
             wrapper with another one refuses them.
 
     Raises:
-        ConfigurationError: A cut is not a finite number, or a higher level has the lower cut.
+        ConfigurationError: A cut is not a finite number, a higher level has the lower cut, or a
+            cut lies where no cosine can reach it, or where every cosine passes it.
     """
 
     prominence_high: float = 0.40
@@ -64,8 +68,13 @@ class Thresholds:
             raise ConfigurationError(
                 f"Thresholds.encoder must be a name or None, got {type(self.encoder).__name__}"
             )
+        if self.encoder is not None and not is_plain(self.encoder):
+            raise ConfigurationError(
+                f"Thresholds.encoder must be a printable name of 1 to {MAX_NAME} characters"
+            )
         for name in _CUTS:
-            object.__setattr__(self, name, _number(name, getattr(self, name)))
+            number = require_number(f"Thresholds.{name}", getattr(self, name))
+            object.__setattr__(self, name, number)
         for group in ("prominence", "cosine", "separation"):
             low, moderate, high = (
                 getattr(self, f"{group}_{level}") for level in ("low", "moderate", "high")
@@ -75,6 +84,19 @@ class Thresholds:
                     f"Thresholds.{group}_* must rise from low to high, got low={low}, "
                     f"moderate={moderate}, high={high}"
                 )
+        if self.prominence_low < 0.0 or self.prominence_high > MAX_PROMINENCE:
+            raise self._unreachable("prominence", f"between 0 and {MAX_PROMINENCE:g}")
+        if self.separation_low < 0.0:  # the best score never lies below the mean of the others
+            raise self._unreachable("separation", "at least 0")
+        if self.cosine_low <= -1.0 or self.cosine_high > 1.0:
+            raise self._unreachable("cosine", "above -1 and not above 1")
+
+    def _unreachable(self, group: str, expected: str) -> ConfigurationError:
+        low, high = getattr(self, f"{group}_low"), getattr(self, f"{group}_high")
+        return ConfigurationError(
+            f"Thresholds.{group}_* must lie {expected}, got low={low}, high={high}: beyond that "
+            "no pool reaches a cut, or every pool does"
+        )
 
     def require_encoder(self, encoder: str | None) -> None:
         """Refuse another encoder than the one these cuts were chosen for.
@@ -90,12 +112,12 @@ class Thresholds:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """All cuts as plain JSON values, with the format's version under ``v``."""
+        """Return all cuts as plain JSON values, with the format's version under `v`."""
         return {"v": 1, **asdict(self)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Thresholds:
-        """The inverse of :meth:`to_dict`; absent cuts keep their defaults.
+        """Read the result of `to_dict`; absent cuts keep their defaults.
 
         Raises:
             ConfigurationError: Unknown keys, another version, or wrong values.
@@ -113,19 +135,6 @@ class Thresholds:
 
 
 _CUTS = tuple(field.name for field in fields(Thresholds) if field.name != "encoder")
-
-
-def _number(name: str, value: object) -> float:
-    """A finite built-in float, from any real number but a bool."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    try:
-        number = float(value) if is_number else float("nan")  # type: ignore[arg-type]
-    except OverflowError:
-        number = float("inf")
-    if not isfinite(number):
-        given = repr(value) if is_number else type(value).__name__
-        raise ConfigurationError(f"Thresholds.{name} must be a finite number, got {given}")
-    return number
 
 
 DEFAULT_THRESHOLDS = Thresholds()

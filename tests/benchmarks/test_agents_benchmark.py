@@ -29,8 +29,8 @@ def agents() -> Iterator[ModuleType]:
 def test_the_signal_takes_fewer_wrong_turns(agents: ModuleType) -> None:
     memory = agents.Memory.load()
     calibrated, bare, cut, lenient, strict, perfect = agents.rows(memory)
-    assert calibrated.wrong <= bare.wrong < min(cut.wrong, lenient.wrong, strict.wrong)
-    assert calibrated.web["off_topic"] == 24
+    assert calibrated.wrong < bare.wrong < min(cut.wrong, lenient.wrong, strict.wrong)
+    assert min(calibrated.web["off_topic"], bare.web["off_topic"]) >= 22
     assert calibrated.calls == bare.calls == 1.0
     assert min(lenient.calls, strict.calls, perfect.calls) > 6.0
     for row in (calibrated, bare, cut, lenient, strict, perfect):

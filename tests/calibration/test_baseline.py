@@ -12,7 +12,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from calibration_toys import UNHURRIED, calibration, values
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,9 +23,10 @@ from recall_signal import (
     RecallConfidence,
     assess,
 )
-from recall_signal.calibration.baseline import Listening
-from recall_signal.calibration.labels import sigmoid
-from recall_signal.calibration.scale import STREAM_SLOPE, stream_scale
+from recall_signal.calibration._baseline import CalibrationWithBaseline
+from recall_signal.calibration._probability import sigmoid
+from recall_signal.calibration._scale import STREAM_SLOPE, stream_scale
+from tests.calibration.toys import UNHURRIED, calibration, values
 
 
 def stream(count: int, seed: int = 0) -> list[float]:
@@ -62,7 +62,7 @@ def test_each_query_is_judged_by_the_window_before_it(window: int) -> None:
         confidence = ask(baseline, top)
         before = tops[max(0, n - window) : n]
         if n >= 30:
-            expected = sigmoid(STREAM_SLOPE * stream_scale(before).of(top))
+            expected = sigmoid(STREAM_SLOPE * stream_scale(before).standardize(top))
             assert confidence.probability == round(expected, 4)
     assert len(baseline) == min(window, 200)
 
@@ -102,7 +102,7 @@ def test_what_is_no_cosine_is_passed_over() -> None:
     baseline.observe(1)
     assert len(baseline) == 2
     with pytest.raises(InvalidInputError):
-        baseline.observe("0.5")  # type: ignore[arg-type]
+        baseline.observe("0.5")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_pickled_baseline_goes_on_by_itself() -> None:
 
 def test_a_calibration_decides_while_a_baseline_listens() -> None:
     baseline = Baseline()
-    both = Listening(calibration(), baseline)
+    both = CalibrationWithBaseline(calibration(), baseline)
     assert ask(both, 0.6) == ask(calibration(), 0.6)
     assert list(baseline._tops) == [0.6]
 

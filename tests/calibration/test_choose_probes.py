@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from recall_signal.calibration import bundled_probes
-from recall_signal.calibration.probes import choose_probes
+from recall_signal.calibration._probes import choose_probes
 
 
 @pytest.mark.parametrize("count", [60, 120])

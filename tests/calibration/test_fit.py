@@ -10,7 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calibration_toys import (
+
+from recall_signal import (
+    Calibration,
+    CalibrationError,
+    ConfigurationError,
+    InvalidInputError,
+    Pool,
+    assess,
+)
+from recall_signal.calibration import Probe, bundled_probes
+from recall_signal.calibration._canaries import AGAIN, CANARIES
+from recall_signal.calibration._scale import NULL_SLOPE, PAST_SLOPE, null_scale, past_scale
+from tests.calibration.toys import (
     DOCUMENTS,
     LABELLED,
     MANY_LABELLED,
@@ -23,17 +35,6 @@ from calibration_toys import (
     timeless,
 )
 
-from recall_signal import (
-    Calibration,
-    CalibrationError,
-    ConfigurationError,
-    InvalidInputError,
-    Pool,
-    assess,
-)
-from recall_signal.calibration import Probe, bundled_probes
-from recall_signal.calibration.scale import NULL_SLOPE, PAST_SLOPE, null_scale, past_scale
-
 # What is asked
 
 
@@ -42,24 +43,25 @@ def test_a_bare_search_is_enough() -> None:
     calibration = Calibration.fit(toy)
     assert (calibration.mode, calibration.status) == ("null", "ok")
     assert dict(calibration.counts)["pseudo-queries"] == 40  # one for each document
-    assert len(toy.asked) == 120 + 40
+    assert len(toy.asked) == 120 + 40 + AGAIN
     assert calibration.corpus_size is None
     assert calibration.warnings == ()
 
 
-def test_a_default_fit_takes_180_searches() -> None:
+def test_a_default_fit_takes_180_searches_and_repeats_six() -> None:
     toy = Toy(documents=make_documents(70))
     assert Calibration.fit(toy, documents=toy.documents).corpus_size == 70
-    assert len(toy.asked) == len(set(toy.asked)) == 180
+    assert len(set(toy.asked)) == 180
+    assert len(toy.asked) == 180 + AGAIN
 
 
 def test_the_scale_is_made_of_the_tops() -> None:
     toy = Toy()
     calibration = fit(toy)
-    probes = [max(toy(query).cosines) for query in PROBES]  # type: ignore[type-var]
+    probes = [max(toy(query).cosines) for query in PROBES]
     pieces = toy.asked[30:70]
-    beside = [sorted(toy(query).cosines)[-2] for query in pieces]  # type: ignore[type-var]
-    assert calibration.scale == null_scale(probes, beside)  # type: ignore[arg-type]
+    beside = [sorted(toy(query).cosines)[-2] for query in pieces]
+    assert calibration.scale == null_scale(probes, beside)
 
 
 @pytest.mark.parametrize(
@@ -68,15 +70,15 @@ def test_the_scale_is_made_of_the_tops() -> None:
 def test_modes(mode: str, slope: float | None) -> None:
     calibration = fit(Toy(), **MODES[mode])
     assert (calibration.mode, calibration.status) == (mode, "ok")
-    assert slope in (calibration.line.slope, None)
-    assert calibration.free_form is None
+    assert slope in (calibration.platt.slope, None)
+    assert calibration.venn_abers is None
     assert calibration.warnings == ()
 
 
 def test_everything_at_once() -> None:
     calibration = fit(Toy(), past_queries=PAST, labelled=MANY_LABELLED, encoder="toy", prior=0.3)
     assert calibration.mode == "labelled"
-    assert calibration.free_form is not None
+    assert calibration.venn_abers is not None
     assert (calibration.encoder, calibration.prior) == ("toy", 0.3)
     assert calibration.counts == (
         ("probes", 30),
@@ -84,7 +86,12 @@ def test_everything_at_once() -> None:
         ("past queries", 40),
         ("labelled queries", 120),
     )
-    assert [kind for kind, _ in calibration.anchors] == ["probes", "pseudo", "hits", "past"]
+    assert [kind for kind, _ in calibration.quartiles] == [
+        "probes",
+        "pseudo_query",
+        "self_retrieval",
+        "past",
+    ]
     assert len(calibration.answerable) == 60
     assert list(calibration.answerable) == sorted(calibration.answerable)
 
@@ -116,7 +123,8 @@ def test_the_seed_decides(mode: str) -> None:
         for seed in (3, 3, 4)
     )
     assert first == again
-    assert first.scale != other.scale
+    assert first.quartiles != other.quartiles
+    assert dict(first.quartiles)["probes"] == dict(other.quartiles)["probes"]
 
 
 def test_labels_of_any_type_of_bool() -> None:
@@ -124,14 +132,6 @@ def test_labels_of_any_type_of_bool() -> None:
     for kind in (int, float, np.bool_):
         labelled = [[query, kind(label)] for query, label in LABELLED]
         assert timeless(fit(Toy(), labelled=labelled)) == timeless(plain)
-
-
-def test_groups_hold_their_answerable_queries() -> None:
-    labelled = [(query, label, f"g{n % 2}") for n, (query, label) in enumerate(LABELLED[:-2])]
-    calibration = fit(Toy(), labelled=[*labelled, *LABELLED[-2:], ("present x", True, None)])
-    assert [group for group, _ in calibration.groups] == ["g0"]
-    assert len(calibration.for_group("g0").answerable) == 24
-    assert len(calibration.answerable) == 26
 
 
 # What is not asked
@@ -153,13 +153,14 @@ def test_groups_hold_their_answerable_queries() -> None:
         ({"labelled": ["ab"]}, InvalidInputError, "labelled must hold"),
         ({"labelled": [("q", "no")]}, InvalidInputError, "labelled must hold"),
         ({"labelled": [("q", None)]}, InvalidInputError, "labelled must hold"),
-        ({"labelled": [("q", True, 3)]}, InvalidInputError, "labelled must hold"),
+        ({"labelled": [("q", True, "group")]}, InvalidInputError, "labelled must hold"),
         ({"labelled": [("q",)]}, InvalidInputError, "labelled must hold"),
         ({"labelled": [(3, True)]}, InvalidInputError, "labelled must hold"),
         ({"encoder": 3}, ConfigurationError, "encoder must be a name"),
         ({"prior": 1.0}, ConfigurationError, "prior"),
         ({"prior": "x"}, ConfigurationError, "prior"),
         ({"labelled": LABELLED, "max_false_none": 2}, ConfigurationError, "between 0 and 1"),
+        ({"resume": "fit.jsonl"}, TypeError, "unexpected keyword argument 'resume'"),
     ],
 )  # fmt: skip
 def test_a_wrong_argument_costs_no_search(
@@ -192,8 +193,8 @@ def test_shapes_of_answers(shape: Callable[[list[Any]], Any]) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [None, 0.5, np.float64(0.5), "text", {0.5}, (c for c in [0.5]), ["0.5"], [[0.5]], [10**400],
-     np.eye(2), [b"1"], Pool(["x"])],  # type: ignore[list-item]
+    [None, 0.5, np.float64(0.5), "text", {0.5}, (c for c in [0.5]), ["0.5"], [[0.5]],
+     np.eye(2), [b"1"], Pool(["x"])],
 )  # fmt: skip
 def test_other_answers_are_refused(answer: Any) -> None:
     with pytest.raises(InvalidInputError, match="search must return"):
@@ -216,13 +217,6 @@ def test_without_cosines_there_is_no_calibration(answer: Any, said: str) -> None
     with pytest.raises(CalibrationError, match=said):
         fit(lambda query: asked.append(query) or answer)
     assert asked == PROBES
-
-
-def test_remembered_searches_without_cosines_do_not_make_an_empty_store(tmp_path: Path) -> None:
-    for _ in range(2):
-        with pytest.raises(CalibrationError, match=r"no cosines|only 0 probes") as caught:
-            fit(lambda query: [None], resume=tmp_path / "fit.jsonl")
-    assert "only 0 probes" in str(caught.value)
 
 
 def test_some_empty_pools_do_no_harm() -> None:
@@ -274,7 +268,7 @@ def test_without_texts_or_documents_the_probes_stand_alone() -> None:
 
 def test_texts_that_are_none_are_no_documents() -> None:
     def search(query: str) -> Pool:
-        return Pool([0.3 + Random(query).random() / 10, 0.2], texts=["", None])  # type: ignore[list-item]
+        return Pool([0.3 + Random(query).random() / 10, 0.2], texts=["", None])
 
     assert dict(Calibration.fit(search).counts)["pseudo-queries"] == 0
 
@@ -353,7 +347,7 @@ def test_probes_that_score_like_a_hit() -> None:
     calibration = fit(search)
     assert calibration.status == "ok"
     assert calibration.overlap == pytest.approx(0.1)
-    assert "3 of 30 probes score like a typical hit" in warnings(calibration)
+    assert "3 of 30 probes score like a typical piece of a stored text" in warnings(calibration)
 
 
 def alike(query: str) -> list[float]:
@@ -400,7 +394,7 @@ SHORT_NOTES = [f"Note {n} says that {text[:7]} is in room {n}." for n, (_, text)
 def test_a_random_encoder_finds_whole_notes_and_is_still_no_encoder(size: int, salt: int) -> None:
     search = searching(random_encoder(size, salt), SHORT_NOTES)
     calibration = Calibration.fit(search, documents=SHORT_NOTES)
-    assert dict(calibration.anchors)["hits"] == (1.0, 1.0, 1.0)
+    assert dict(calibration.quartiles)["self_retrieval"] == (1.0, 1.0, 1.0)
     assert calibration.status == "no_valid_threshold"
     assert "whole texts, which any encoder finds, and without" in warnings(calibration)
     half_the_scale = fit(
@@ -499,8 +493,8 @@ def test_past_queries() -> None:
 
 def test_past_queries_move_the_scale() -> None:
     toy = Toy()
-    tops = [max(toy(query).cosines) for query in PAST]  # type: ignore[type-var]
-    assert fit(toy, past_queries=PAST).scale == past_scale(fit(toy).scale, tops)  # type: ignore[arg-type]
+    tops = [max(toy(query).cosines) for query in PAST]
+    assert fit(toy, past_queries=PAST).scale == past_scale(fit(toy).scale, tops)
 
 
 def test_too_few_labels_of_a_kind_still_carry_a_bound() -> None:
@@ -534,11 +528,11 @@ def test_labels_that_contradict_the_scores_leave_what_was_learnt_without_them(
 def test_twenty_documents_are_nearly_as_good_as_many(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recall_signal.calibration.fit.PSEUDO_QUERIES", 150)
+    monkeypatch.setattr("recall_signal.calibration._fit.PSEUDO_QUERIES", 150)
     many = make_documents(150, seed)
     toy = Toy(documents=many)
     all_of_them, twenty = (fit(toy, documents=some) for some in (many, many[:20]))
-    assert abs(all_of_them.scale.cut - twenty.scale.cut) < 0.1 * all_of_them.scale.step
+    assert abs(all_of_them.scale.cut - twenty.scale.cut) < 0.1 * all_of_them.scale.unit
 
 
 # Progress, errors, going on
@@ -549,7 +543,8 @@ def test_progress_ends_at_its_total(given: dict[str, Any]) -> None:
     seen: list[tuple[int, int]] = []
     toy = Toy()
     Calibration.fit(toy, progress=lambda done, total: seen.append((done, total)), **given)
-    assert sorted({done for done, _ in seen} | {0}) == list(range(len(toy.asked) + 1))
+    canaries = CANARIES + AGAIN if "probes" in given else AGAIN  # asked after the fit
+    assert sorted({done for done, _ in seen} | {0}) == list(range(len(toy.asked) - canaries + 1))
     assert all(done <= total for done, total in seen)
     assert seen[-1][0] == seen[-1][1]
 
@@ -560,46 +555,59 @@ def test_an_error_of_the_search_passes_unchanged() -> None:
 
 
 @pytest.mark.parametrize("fails_at", [0, 1, 29, 30, 45, 69, 75, 155])
-def test_a_fit_goes_on_without_repeating(fails_at: int, tmp_path: Path) -> None:
-    given: dict[str, Any] = {"past_queries": PAST, "labelled": LABELLED}
-    path = tmp_path / "fit.jsonl"
-    broken, mended = Toy(fails_at=fails_at), Toy()
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_an_error_now_and_then_is_skipped_and_counted(
+    fails_at: int, asynchronous: bool
+) -> None:
+    given: dict[str, Any] = {
+        "documents": DOCUMENTS,
+        "probes": PROBES,
+        "past_queries": PAST,
+        "labelled": LABELLED,
+    }
+    toy, searches = Toy(), iter(range(1000))
+
+    def search(query: str) -> Pool:
+        if next(searches) == fails_at:
+            raise ConnectionError("the store is away")
+        return toy(query)
+
+    async def asearch(query: str) -> Pool:
+        return search(query)
+
+    calibration = await Calibration.afit(asearch, **given) if asynchronous else fit(search, **given)
+    assert calibration.status == "ok"
+    assert calibration.warnings == ("1 of 160 searches failed and were left out",)
+    assert sum(count for _, count in calibration.counts) == 159
+    assert len(toy.asked) == 159 + CANARIES + AGAIN
+
+
+def test_more_than_a_fifth_of_failures_ends_the_fit() -> None:
+    toy, failed = Toy(), []
+
+    def search(query: str) -> Pool:
+        if Random(query).random() < 0.5:
+            failed.append(query)
+            raise TimeoutError("too slow")
+        return toy(query)
+
+    with pytest.raises(TimeoutError):
+        fit(search)
+    assert len(failed) == 15  # of 30 probes and 40 pieces
+
+
+def test_a_store_that_is_down_is_asked_three_times() -> None:
+    toy = Toy(fails_at=0)
+    asked: list[str] = []
     with pytest.raises(ConnectionError):
-        fit(broken, resume=path, **given)
-    resumed = fit(mended, resume=path, **given)
-    assert len(broken.asked) == fails_at
-    assert sorted(broken.asked + mended.asked) == sorted(asked_in_all(given))
-    assert timeless(resumed) == timeless(fit(Toy(), **given))
-
-
-def asked_in_all(given: dict[str, Any]) -> list[str]:
-    toy = Toy()
-    fit(toy, **given)
-    return toy.asked
-
-
-def test_without_documents_only_the_probes_are_asked_again(tmp_path: Path) -> None:
-    path = tmp_path / "fit.jsonl"
-    with pytest.raises(ConnectionError):
-        Calibration.fit(Toy(fails_at=150), resume=path, past_queries=PAST)
-    mended = Toy()
-    resumed = Calibration.fit(mended, resume=path, past_queries=PAST)
-    assert len(mended.asked) == 120 + 10 + 40
-    assert timeless(resumed) == timeless(Calibration.fit(Toy(), past_queries=PAST))
-
-
-def test_another_encoder_asks_anew(tmp_path: Path) -> None:
-    path = tmp_path / "fit.jsonl"
-    for encoder, asked in (("a", 70), ("a", 0), ("b", 70)):
-        toy = Toy()
-        fit(toy, resume=path, encoder=encoder)
-        assert len(toy.asked) == asked
+        fit(lambda query: asked.append(query) or toy(query))
+    assert asked == PROBES[:3]
 
 
 def test_a_query_that_comes_twice_is_asked_once() -> None:
     toy = Toy()
     fit(toy, past_queries=PAST * 2, labelled=[(query, True) for query in PAST])
-    assert len(toy.asked) == 70 + 40
+    assert len(toy.asked) == 70 + 40 + CANARIES + AGAIN
 
 
 def test_a_piece_that_is_a_query_too_is_asked_as_both() -> None:
@@ -607,29 +615,17 @@ def test_a_piece_that_is_a_query_too_is_asked_as_both() -> None:
     toy = Toy(documents)
     calibration = fit(toy, documents=documents, probes=[*PROBES, *(text for _, text in documents)])
     assert dict(calibration.counts)["pseudo-queries"] == 10
-    assert len(toy.asked) == 30 + 10 + 10
+    assert len(toy.asked) == 30 + 10 + 10 + CANARIES + AGAIN
 
 
 def test_no_text_is_kept(tmp_path: Path) -> None:
-    journal, saved = tmp_path / "fit.jsonl", tmp_path / "calibration.json"
-    toy = Toy()
-    fit(
-        toy, past_queries=PAST, labelled=[(*pair, "group") for pair in LABELLED], resume=journal
-    ).save(saved)
-    kept = journal.read_text() + saved.read_text()
+    saved, toy = tmp_path / "calibration.json", Toy()
+    fit(toy, past_queries=PAST, labelled=LABELLED).save(saved)
+    kept = saved.read_text()
     words = {word for text in [*toy.asked, *dict(DOCUMENTS).values()] for word in text.split()}
     long = {word for word in words if len(word) > 4} - {"question"}
     assert {word for word in long if word in kept} == set()
     assert not any(query in kept for query in toy.asked)
-
-
-def test_a_file_of_another_kind_is_not_gone_on_from(tmp_path: Path) -> None:
-    notes, toy = tmp_path / "mynotes.txt", Toy()
-    notes.write_text("buy rye")
-    with pytest.raises(ConfigurationError, match=r"resume \S+mynotes\.txt holds something else"):
-        fit(toy, resume=notes)
-    assert notes.read_text() == "buy rye"
-    assert toy.asked == []
 
 
 async def test_an_asynchronous_search_gives_the_same() -> None:
@@ -655,3 +651,11 @@ async def test_errors_of_an_asynchronous_search_pass_unchanged() -> None:
 def test_a_fit_is_dated() -> None:
     assert fit(Toy()).created.endswith("+00:00")
     assert replace(fit(Toy()), created="").created == ""
+
+
+def test_an_error_of_our_own_is_no_failed_search() -> None:
+    def search(query: str) -> Pool:
+        raise ConfigurationError("a wrong setting")
+
+    with pytest.raises(ConfigurationError, match="a wrong setting"):
+        fit(search)

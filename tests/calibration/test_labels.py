@@ -6,15 +6,14 @@ from time import process_time
 
 import numpy as np
 import pytest
-from calibration_toys import UNHURRIED
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from recall_signal import ConfigurationError
-from recall_signal.calibration import labels as module
-from recall_signal.calibration.labels import (
+from recall_signal.calibration import _probability as module
+from recall_signal.calibration._probability import (
     Platt,
     VennAbers,
     fit_platt,
@@ -22,6 +21,7 @@ from recall_signal.calibration.labels import (
     logit,
     sigmoid,
 )
+from tests.calibration.toys import UNHURRIED
 
 
 def sample(n: int, seed: int, gap: float = 1.0) -> tuple[list[float], list[bool]]:
@@ -181,6 +181,7 @@ def test_venn_abers_is_wider_where_there_are_fewer_labels() -> None:
     assert width(many) < width(few)
 
 
+@pytest.mark.timing
 def test_many_labels_are_fitted_in_under_a_second() -> None:
     statistics, labels = sample(5000, 6)
     started = process_time()

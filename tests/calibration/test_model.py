@@ -1,7 +1,9 @@
 """What a calibration says of a query, and how it can be changed, printed, saved and loaded."""
 
+import fcntl
 import json
-import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, replace
 from math import inf, nan
@@ -9,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calibration_toys import DOCUMENTS, MODES, UNHURRIED, Toy, calibration, fit, values
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,10 +22,10 @@ from recall_signal import (
     Pool,
     assess,
 )
-from recall_signal.calibration.labels import Platt, VennAbers, sigmoid
-from recall_signal.calibration.levels import shift_prior
-from recall_signal.calibration.scale import Scale
+from recall_signal.calibration._probability import Platt, VennAbers, shift_prior, sigmoid
+from recall_signal.calibration._scale import Scale
 from recall_signal.confidence import RecallConfidence
+from tests.calibration.toys import DOCUMENTS, MODES, UNHURRIED, Toy, calibration, fit, values
 
 OTHER = ("top_score", "prominence", "relative_margin", "result_count", "reason")
 STEPS = VennAbers((0.0, 1.0), (0.0, 0.1, 0.2, 0.5, 0.6), (0.3, 0.5, 0.7, 0.9, 1.0), 0.75)
@@ -46,9 +47,9 @@ def test_the_level_follows_the_probability(top: float, level: str) -> None:
 
 @pytest.mark.parametrize("cut", [0.2, 0.5, 0.8])
 def test_a_cut_belongs_to_the_level_above_it(cut: float) -> None:
-    even = calibration(line=Platt(0.0, 0.0), cuts=(0.5, 0.5, 0.5))
+    even = calibration(platt=Platt(0.0, 0.0), cuts=(0.5, 0.5, 0.5))
     assert assess([0.5, 0.1], calibration=even).level == "high"
-    below = calibration(line=Platt(0.0, 0.0), cuts=(0.5, 0.5, 0.500001))
+    below = calibration(platt=Platt(0.0, 0.0), cuts=(0.5, 0.5, 0.500001))
     assert assess([0.5, 0.1], calibration=below).level == "moderate"
 
 
@@ -78,10 +79,10 @@ def test_what_has_no_usable_cosine_is_untouched(pool: Any, scores: Any) -> None:
 
 
 def test_without_a_threshold_the_uncalibrated_level_stays() -> None:
-    nothing = calibration(status="no_valid_threshold", scale=Scale(0.5, 0.0), free_form=STEPS)
+    nothing = calibration(status="no_valid_threshold", scale=Scale(0.5, 0.0), venn_abers=STEPS)
     assert assess([0.9, 0.5], calibration=nothing) == assess([0.9, 0.5])
     assert not nothing.decides
-    assert nothing.interval(0.9) is None
+    assert nothing.cut_at() is None
 
 
 def test_every_key_is_in_the_json_and_plain() -> None:
@@ -97,14 +98,16 @@ def test_every_key_is_in_the_json_and_plain() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("top", [0.2, 0.40, 0.43, 0.46, 0.5, 0.95])
-def test_the_rationale_speaks_of_the_topic_and_of_what_to_do(mode: str, top: float) -> None:
+def test_the_rationale_speaks_of_the_topic(mode: str, top: float) -> None:
     confidence = assess([top, 0.1], calibration=fit(Toy(), **MODES[mode]))
     text = confidence.rationale
     assert f"Top cosine {top:.2f}" in text
     assert "probability 0." in text or "probability 1.00" in text
     found = confidence.level in ("high", "moderate")
-    assert ("Read these" in text) == ("the exact fact is not verified" in text) == found
-    assert ("external source" in text) == ("nothing relevant" in text) == (not found)
+    assert ("the exact fact is not verified" in text) == found
+    assert ("nothing relevant" in text) == (not found)
+    assert "Read" not in text
+    assert "external source" not in text
     assert text.count(". ") + text.endswith(".") <= 2
 
 
@@ -113,21 +116,22 @@ def test_the_summary_can_be_read() -> None:
     assert "Calibration (null): few_documents" in text
     assert "encoder toy, 8 documents" in text
     assert "30 probes, 8 pseudo-queries, 0 past queries, 0 labelled queries" in text
-    assert "learnt from general questions and pieces of stored texts, no labels" in text
-    assert "hits      quartiles 0." in text
+    assert "learned from general questions and pieces of stored texts, no labels" in text
+    assert "self_retrieval quartiles 0." in text
     assert "note: only 8 pieces" in text
+    assert text.endswith("In short: use it with care, and fit again when more texts are stored.")
     assert "not named, unknown number of documents" in str(calibration())
 
 
 def test_the_summary_names_only_what_was_learnt_from() -> None:
     few = str(fit(Toy(), documents=DOCUMENTS[:4], past_queries=["present past 1"]))
-    assert "learnt from general questions, no labels" in few
+    assert "learned from general questions, no labels" in few
     assert "30 probes, 4 pseudo-queries, 1 past query, 0 labelled queries" in few
     assert "note: only 4 pieces of stored texts could be used, 5 are needed: left out" in few
     past = str(fit(Toy(), **MODES["null+past"]))
     assert "general questions, pieces of stored texts and past queries, no labels" in past
     labelled = str(fit(Toy(), documents=DOCUMENTS[:1], **MODES["labelled"]))
-    assert "learnt from general questions and labelled queries\n" in labelled
+    assert "learned from general questions and labelled queries\n" in labelled
     assert "not named, 1 document, " in labelled
     assert "1 probe, 1 pseudo-query" in str(
         calibration(counts=(("probes", 1), ("pseudo-queries", 1)))
@@ -179,28 +183,45 @@ def test_cuts_rise(cuts: tuple[float, float, float]) -> None:
         calibration().with_cuts(*cuts)
 
 
-# The interval
+# The cut in force
 
 
-def test_the_interval_holds_the_probability() -> None:
-    fitted = fit(Toy(), **MODES["many labels"])
-    for prior in (0.1, 0.5, 0.9):
-        shifted = fitted.with_prior(prior)
-        for top in (0.1, 0.3, 0.45, 0.5, 0.6, 0.9):
-            lower, upper = shifted.interval(top) or pytest.fail("no interval")
-            assert 0.0 <= lower <= shifted.probability_of(shifted.scale.of(top)) <= upper <= 1.0
+@pytest.mark.parametrize("prior", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("mode", MODES)
+def test_the_cut_in_force_has_an_even_probability(mode: str, prior: float) -> None:
+    fitted = fit(Toy(), **MODES[mode]).with_prior(prior)
+    cut = fitted.cut_at()
+    assert cut is not None
+    below, above = (fitted.probability_of(fitted.scale.standardize(cut + d)) for d in (-1e-9, 1e-9))
+    assert below < 0.5 <= above
+    assert fitted.venn_abers is not None or above == pytest.approx(0.5, abs=1e-6)
 
 
-def test_without_a_free_form_there_is_no_interval() -> None:
-    assert fit(Toy(), **MODES["labelled"]).interval(0.5) is None
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("prior", [0.1, 0.9])
+def test_the_cut_that_is_said_is_the_one_in_force(mode: str, prior: float) -> None:
+    fitted = fit(Toy(), **MODES[mode]).with_prior(prior)
+    for top in (0.2, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.8):
+        confidence = assess([top, 0.1], calibration=fitted)
+        cut = float(confidence.rationale.partition("a cut of ")[2][:4])
+        if abs(top - cut) > 0.005:
+            assert (top > cut) == (confidence.level in ("high", "moderate"))
+    assert f"cut {fitted.cut_at():.3f}" in str(fitted)
 
 
-def test_free_form_probabilities_are_moved_from_the_share_of_the_labels() -> None:
-    free = calibration(free_form=STEPS)
-    assert free.with_prior(0.75).interval(0.5) == (0.1, 0.5)
+def test_where_everything_lies_on_one_side_no_cut_is_said() -> None:
+    steps = VennAbers((0.0,), (0.8, 0.8, 0.9), (0.9, 0.9, 0.9), 0.5)
+    sure = calibration(venn_abers=steps)
+    assert sure.cut_at() is None
+    assert "on a scale learned from this retriever" in assess([0.4], calibration=sure).rationale
+    never = calibration(venn_abers=VennAbers((0.0,), (0.0,) * 3, (0.1,) * 3, 0.5))
+    assert never.cut_at() is None
+
+
+def test_venn_abers_probabilities_are_moved_from_the_share_of_the_labels() -> None:
+    free = calibration(venn_abers=STEPS)
     assert free.with_prior(0.75).probability_of(0.0) == STEPS.probability(0.0) == 0.5 / 1.4
     assert free.probability_of(0.0) == pytest.approx(5 / 32)
-    assert free.interval(0.5) == (pytest.approx(1 / 28), pytest.approx(0.25))
 
 
 # Encoder and corpus
@@ -227,7 +248,7 @@ def test_a_corpus_twice_as_large_is_told_of(size: int, stale: bool) -> None:
 def test_of_a_corpus_of_unknown_size_nothing_can_be_told() -> None:
     told = calibration().staleness(100)
     assert told is not None
-    assert "cannot be told: the fit was given no `documents`" in told
+    assert "cannot be noticed: the fit was given no `documents`" in told
     assert calibration(corpus_size=0).staleness(100) is None
 
 
@@ -235,7 +256,7 @@ def test_a_calibration_is_a_frozen_value() -> None:
     assert calibration() == calibration()
     assert len({calibration(), calibration()}) == 1
     with pytest.raises(FrozenInstanceError):
-        calibration().prior = 0.4  # type: ignore[misc]
+        calibration().prior = 0.4
 
 
 @pytest.mark.parametrize(
@@ -244,7 +265,6 @@ def test_a_calibration_is_a_frozen_value() -> None:
         {"scale": Scale(0.5, 0.0)},
         {"scale": Scale(0.5, -0.1)},
         {"answerable": (0.5, 0.4)},
-        {"groups": (("a", (0.5, 0.4)),)},
     ],
 )
 def test_what_could_not_be_applied_cannot_be_made(given: dict[str, Any]) -> None:
@@ -255,24 +275,23 @@ def test_what_could_not_be_applied_cannot_be_made(given: dict[str, Any]) -> None
 # Saved and loaded
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
-names = st.text(max_size=9)
+names = st.text(st.sampled_from("abcÄß 学-_.:/9"), min_size=1, max_size=9)
 sorted_tops = st.lists(finite, max_size=4).map(sorted).map(tuple)
 calibrations = st.builds(
     calibration,
     mode=st.sampled_from(["null", "null+past", "labelled"]),
     status=st.just("no_valid_threshold"),
     scale=st.builds(Scale, finite, finite),
-    line=st.builds(Platt, finite, finite),
-    free_form=st.sampled_from([None, STEPS, replace(STEPS, edges=(-1.7e308, 5e-324))]),
+    platt=st.builds(Platt, st.floats(-1e9, 1e9), st.floats(0, 1e9)),
+    venn_abers=st.sampled_from([None, STEPS, replace(STEPS, edges=(-1.7e308, 5e-324))]),
     overlap=st.floats(0, 1),
     prior=st.floats(0, 1, exclude_min=True, exclude_max=True),
     encoder=st.none() | names,
     corpus_size=st.none() | st.integers(0),
     counts=st.lists(st.tuples(names, st.integers(0)), max_size=3).map(tuple),
-    anchors=st.lists(st.tuples(names, st.tuples(finite, finite, finite)), max_size=3).map(tuple),
+    quartiles=st.lists(st.tuples(names, st.tuples(finite, finite, finite)), max_size=3).map(tuple),
     warnings=st.lists(names, max_size=3).map(tuple),
     answerable=sorted_tops,
-    groups=st.lists(st.tuples(names, sorted_tops), max_size=3).map(tuple),
 )
 
 
@@ -282,7 +301,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path_factory: Any, saved: Calibrat
     path = tmp_path_factory.getbasetemp() / "calibration.json"
     saved.save(path)
     assert Calibration.load(path) == saved
-    assert json.loads(path.read_text())["v"] == 1
+    assert json.loads(path.read_text())["v"] == 2
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -297,15 +316,15 @@ def test_a_loaded_fit_says_the_same(mode: str, tmp_path: Path) -> None:
 
 
 def changed(change: Callable[[dict[str, Any]], Any]) -> bytes:
-    whole = calibration(free_form=STEPS, answerable=(0.4, 0.5), groups=(("a", (0.4,)),))
-    written = json.loads(json.dumps({"v": 1, **asdict(whole)}))
+    whole = calibration(venn_abers=STEPS, answerable=(0.4, 0.5))
+    written = json.loads(json.dumps({"v": 2, **asdict(whole)}))
     return json.dumps(change(written) or written).encode()
 
 
 def test_the_file_that_the_others_are_made_of_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_bytes(changed(lambda values: None))
-    assert Calibration.load(path).free_form == STEPS
+    assert Calibration.load(path).venn_abers == STEPS
 
 
 @pytest.mark.parametrize(
@@ -318,7 +337,7 @@ def test_the_file_that_the_others_are_made_of_can_be_read(tmp_path: Path) -> Non
         b"7",
         b'"text"',
         b"{}",
-        b'{"v": 1}',
+        b'{"v": 2}',
         b"\xff\xfe{",
         b"[" * 100_000,
         b'{"v": ' + b"9" * 5000 + b"}",
@@ -339,17 +358,35 @@ def test_the_file_that_the_others_are_made_of_can_be_read(tmp_path: Path) -> Non
         changed(lambda v: v.update(max_false_none=7)),
         changed(lambda v: v["scale"].update(cut="high")),
         changed(lambda v: v["scale"].update(cut=inf)),
-        changed(lambda v: v["scale"].update(step=0.0)),
-        changed(lambda v: v["scale"].pop("step")),
-        changed(lambda v: v["line"].update(slope=nan)),
-        changed(lambda v: v["free_form"].update(lower=[0.1])),
-        changed(lambda v: v["free_form"].update(share=0)),
-        changed(lambda v: v["free_form"].update(edges=[[1]])),
+        changed(lambda v: v["scale"].update(unit=0.0)),
+        changed(lambda v: v["scale"].pop("unit")),
+        changed(lambda v: v["platt"].update(slope=nan)),
+        changed(lambda v: v["venn_abers"].update(lower=[0.1])),
+        changed(lambda v: v["venn_abers"].update(share=0)),
+        changed(lambda v: v["venn_abers"].update(edges=[[1]])),
+        changed(lambda v: v["platt"].update(slope=-2.0)),
+        changed(lambda v: v["platt"].update(slope="2.0")),
+        changed(lambda v: v["platt"].update(slope=True)),
+        changed(lambda v: v["platt"].update(intercept=1e300)),
+        changed(lambda v: v["scale"].update(cut="NaN")),
+        changed(lambda v: v["scale"].update(cut="0.5")),
+        changed(lambda v: v["scale"].update(unit=-0.1)),
+        changed(lambda v: v["venn_abers"].update(lower=[0.6, 0.1, 0.2, 0.5, 0.6])),
+        changed(lambda v: v["venn_abers"].update(edges=[1.0, 0.0])),
+        changed(lambda v: v.update(prior=True)),
+        changed(lambda v: v.update(bounds=[0.5, 0.4])),
+        changed(lambda v: v.update(corpus_size=True)),
+        changed(lambda v: v.update(reranker={"scale": "logit", "line": [0.0, 1.0, -1.0]})),
         changed(lambda v: None).replace(b'"slope": 2.0', b'"slope": 1e999'),
+        changed(lambda v: None).replace(b'"v": 2', b'"v": 1, "v": 2'),
+        changed(lambda v: None).replace(b'"unit":', b'"unit": 0.1, "unit":'),
+        b"\xef\xbb\xbf" + changed(lambda v: None),
+        changed(lambda v: None).decode().encode("utf-16"),
         changed(lambda v: None).replace(b'"slope": 2.0', b'"slope": 1' + b"0" * 400),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    """B5: texts for numbers, negative slopes and other nonsense are no calibration."""
     path = tmp_path / "secret-folder" / "c.json"
     path.parent.mkdir()
     path.write_bytes(content)
@@ -359,11 +396,37 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
     assert len(str(caught.value)) < 200
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None, {"a": 1}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda v: v["scale"].update(cut=1.5),
+        lambda v: v["scale"].update(cut=-1.5),
+        lambda v: v["scale"].update(cut=1.0009),
+        lambda v: v["scale"].update(cut=-1.0),
+        lambda v: v["scale"].update(cut=-1.0009),
+        lambda v: v["scale"].update(cut=1e17),
+        lambda v: (v["platt"].update(slope=0.0), v.update(venn_abers=None)),
+        lambda v: v["venn_abers"].update(edges=[], lower=[0.5], upper=[0.5]),
+        lambda v: (v["scale"].update(unit=1e300), v.update(venn_abers=None)),
+        lambda v: v.update(floor=-1.5),
+        lambda v: v.update(floor=-1.0),
+    ],
+)
+def test_levels_that_would_be_constant_are_refused(
+    tmp_path: Path, change: Callable[[dict[str, Any]], Any]
+) -> None:
+    """B5: a calibration never gives one level whatever it sees."""
+    path = tmp_path / "c.json"
+    path.write_bytes(changed(lambda values: change(values) and None))
+    with pytest.raises(CalibrationError, match=r"c\.json holds a calibration that gives no query"):
+        Calibration.load(path)
+
+
+@pytest.mark.parametrize("version", [0, 1, 3, "2", 2.0, True, None, {"a": 1}])
 def test_another_version_is_told_of(tmp_path: Path, version: Any) -> None:
     path = tmp_path / "c.json"
     path.write_bytes(changed(lambda values: values.update(v=version)))
-    with pytest.raises(CalibrationError, match="of another version than 1"):
+    with pytest.raises(CalibrationError, match="of another version than 2"):
         Calibration.load(path)
 
 
@@ -391,13 +454,52 @@ def test_saving_replaces_the_file_whole_or_not_at_all(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_saving_keeps_the_permissions_and_a_link(tmp_path: Path) -> None:
-    path, link = tmp_path / "c.json", tmp_path / "link.json"
+def test_leftovers_of_killed_processes_are_removed_at_the_next_save(tmp_path: Path) -> None:
+    """F3: no temporary file stays."""
+    path = tmp_path / "c[1].json"
+    program = (
+        "import os, sys; from tests.calibration.toys import calibration; "
+        "os.fsync = lambda _: os.kill(os.getpid(), 9); calibration().save(sys.argv[1])"
+    )
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", program, path], cwd=Path(__file__).parents[2])
+        assert done.returncode == -9
+    leftovers = list(tmp_path.iterdir())
+    assert len(leftovers) == 1  # the second one removed the first one's
+    (other := tmp_path / ".c.json.12345678").touch()
+    with leftovers[0].open("r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # as its writer does while it is alive
+        calibration().save(path)
+        assert leftovers[0].exists()
+    calibration().save(path)
+    assert sorted(tmp_path.iterdir()) == sorted([path, other])
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_file_that_is_taken_for_a_leftover_is_written_again(
+    held: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, lock = tmp_path / "c.json", fcntl.flock
+    taken: list[Path] = []
+
+    def steal(file: int, operation: int) -> None:
+        if not taken:
+            taken.append(Path(f"/proc/self/fd/{file}").readlink())
+            taken[0].unlink()
+            if held:
+                raise BlockingIOError
+        lock(file, operation)
+
+    monkeypatch.setattr("fcntl.flock", steal)
+    calibration().save(path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_saving_keeps_the_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
     calibration().save(path)
     path.chmod(0o640)
-    link.symlink_to(path)
-    calibration(prior=0.3).save(link)
-    assert link.is_symlink()
+    calibration(prior=0.3).save(path)
     assert path.stat().st_mode & 0o777 == 0o640
     assert Calibration.load(path).prior == 0.3
 
@@ -408,13 +510,6 @@ def test_saving_into_no_folder_says_so(tmp_path: Path, folder: str) -> None:
     with pytest.raises(FileNotFoundError, match="The folder does not exist") as caught:
         calibration().save(tmp_path / folder / "x.json")
     assert caught.value.filename == str(tmp_path / folder)
-
-
-def test_saving_to_what_is_no_file_replaces_nothing(tmp_path: Path) -> None:
-    calibration().save(os.devnull)
-    assert not Path(os.devnull).is_file()
-    with pytest.raises(IsADirectoryError):
-        calibration().save(tmp_path)
 
 
 def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:

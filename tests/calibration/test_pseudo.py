@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from recall_signal import InvalidInputError, Pool
-from recall_signal.calibration.pseudo import PseudoQuery, as_pair, cut_pseudo_queries, is_source
-from recall_signal.calibration.scripts import scripts_of
+from recall_signal.calibration._observation import _is_source as is_source
+from recall_signal.calibration._pseudo_queries import (
+    PseudoQuery,
+    as_pair,
+    cut_pseudo_queries,
+    writing_systems_of,
+)
 
 DOCUMENTS = [(f"d{n}", f"Document number {n} says something long. And more.") for n in range(30)]
 
@@ -76,7 +81,7 @@ def test_a_source_is_known_by_its_words(kind: Any) -> None:
 
 
 def test_a_candidate_without_a_text_is_another() -> None:
-    pool = Pool([0.9, 0.5], ids=["a", "b"], texts=["", None])  # type: ignore[list-item]
+    pool = Pool([0.9, 0.5], ids=["a", "b"], texts=["", None])
     assert is_source(pool, PseudoQuery("piece", "c")) == [False, False]
 
 
@@ -98,8 +103,8 @@ def test_a_candidate_without_a_text_is_another() -> None:
     ],
 )
 def test_scripts(texts: list[str], scripts: set[str]) -> None:
-    assert scripts_of(texts) == scripts
+    assert writing_systems_of(texts) == scripts
 
 
 def test_a_large_corpus_is_looked_at_all_over() -> None:
-    assert scripts_of(["слова"] * 50_000 + ["words"] * 50_000) == {"cyrillic", "latin"}
+    assert writing_systems_of(["слова"] * 50_000 + ["words"] * 50_000) == {"cyrillic", "latin"}

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calibration_toys import Toy
 
 from recall_signal import Calibration, ConfigurationError, Pool
-from recall_signal.calibration.through import SelfCalibrating, WrapperParts
-from recall_signal.flow import FlowSettings
+from recall_signal._flow.values import FlowSettings
+from recall_signal._steps.timeouts import CallLimits
+from recall_signal._wrapper.calibration import CalibrationMixin
+from recall_signal._wrapper.runtime import Runtime
 from recall_signal.reranking import RerankerOptions, Reranking
+from tests.calibration.toys import Toy
 
 
 @dataclass
@@ -21,7 +23,7 @@ class Response:
 
 
 @dataclass
-class Wrapper(SelfCalibrating):
+class Wrapper(CalibrationMixin):
     """As much of a wrapper as it takes."""
 
     toy: Toy = field(default_factory=Toy)
@@ -32,16 +34,23 @@ class Wrapper(SelfCalibrating):
         options = None if self.scale is None else RerankerOptions(len, scale=self.scale)
         reranking = None if options is None else Reranking(options)
         settings = FlowSettings(id_of=str, text_of=str, read_text_of=str, reranking=reranking)
-        self._parts = WrapperParts(settings=settings, encoder="toy")
+        self._runtime: Runtime[Any] = Runtime(
+            values=(),
+            store=None,
+            encoder="toy",
+            flow=settings,
+            reranking=reranking,
+            selection=None,
+            limits=CallLimits(),
+        )
 
     def recall(self, query: Any) -> Response:
-        assert self._parts.settings.keep_texts
         return Response(self.toy(query))
 
     async def arecall(self, query: Any) -> Response:
         return self.recall(query)
 
-    def _with(self, **changed: Any) -> Wrapper:
+    def _replace(self, **changed: Any) -> Wrapper:
         self.changed.append(changed)
         return replace(self)
 
@@ -59,7 +68,6 @@ async def test_both_ways_learn_the_same_without_an_argument() -> None:
     assert undated(await wrapper.acalibrate()) == undated(fitted)
     assert (fitted.mode, fitted.encoder, fitted.decides) == ("null", "toy", True)
     assert wrapper.changed == [BARE, BARE]
-    assert not wrapper._parts.settings.keep_texts
 
 
 def test_what_is_given_is_used() -> None:
@@ -86,7 +94,7 @@ def test_with_calibration_is_another_wrapper() -> None:
 def test_a_path_is_no_calibration() -> None:
     wrapper = Wrapper()
     with pytest.raises(ConfigurationError, match=r"got str; .*Calibration\.load\(path\)"):
-        wrapper.with_calibration("notes.json")  # type: ignore[type-var]
+        wrapper.with_calibration("notes.json")
     assert wrapper.with_calibration(None) is not wrapper
     assert wrapper.changed == [{"calibration": None}]
 

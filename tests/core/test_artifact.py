@@ -16,18 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recall_signal import ConfigurationError
-from recall_signal.agents.artifact import (
-    CUT,
-    DEEPEST,
-    MOST_VALUES,
-    check_tool_name,
-    json_safe,
-    tool_answer,
-    tool_artifact,
-    tool_failure,
-)
+from recall_signal.agents._json import MAX_DEPTH, MAX_VALUES, TRUNCATED, json_safe
+from recall_signal.agents._tool import tool_answer, tool_artifact, tool_failure
+from recall_signal.agents._tool_settings import tool_settings
 from recall_signal.confidence import RecallConfidence
-from recall_signal.reports import Reports, SelectionReport
+from recall_signal.reports import ReportsMixin, SelectionReport
 
 
 class Word(StrEnum):
@@ -54,11 +47,12 @@ class Broken(Mapping[str, Any]):
 
 
 @dataclass
-class Response(Reports):
+class Response(ReportsMixin):
     confidence: RecallConfidence
     selection: SelectionReport
     cosine_source: None = None
     rerank: None = None
+    shown: int = 1  # a property of the class
 
 
 RESPONSE = Response(
@@ -109,38 +103,38 @@ def test_what_is_too_deep_or_cyclic_becomes_none() -> None:
     cyclic: list[Any] = []
     cyclic.append(cyclic)
     made = json_safe(cyclic)
-    assert str(made).count("[") == DEEPEST
+    assert str(made).count("[") == MAX_DEPTH
     assert json.dumps(made).count("null") == 1
 
 
 @pytest.mark.parametrize("width", [2, 3, 8])
 def test_what_holds_itself_several_times_ends(width: int) -> None:
-    """Its depth alone would allow ``width ** DEEPEST`` values."""
+    """Its depth alone would allow `width ** MAX_DEPTH` values."""
     in_list: list[Any] = []
     in_list += [in_list] * width
     in_dict: dict[str, Any] = {}
     in_dict.update({str(n): in_dict for n in range(width)})
     for value in (in_list, in_dict):
         said = json.dumps(json_safe(value))
-        assert said.count(CUT) in (1, 2)  # a key and its value
-        assert len(said) < 40 * MOST_VALUES
+        assert said.count(TRUNCATED) in (1, 2)  # a key and its value
+        assert len(said) < 40 * MAX_VALUES
 
 
 def test_a_key_counts_as_well() -> None:
     key: Any = ()
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         key = (key, key)
-    assert len(json.dumps(json_safe({key: 1}))) < 40 * MOST_VALUES
+    assert len(json.dumps(json_safe({key: 1}))) < 40 * MAX_VALUES
 
 
 def test_long_values_are_cut_and_say_so() -> None:
-    numbers = list(range(MOST_VALUES - 1))
+    numbers = list(range(MAX_VALUES - 1))
     assert json_safe(numbers) == numbers
-    assert json_safe([*numbers, -1, -2]) == [*numbers, CUT]
-    assert json_safe(np.zeros(2 * MOST_VALUES))[-2:] == [0.0, CUT]
-    by_name = json_safe({str(n): n for n in range(2 * MOST_VALUES)})
-    assert len(by_name) <= MOST_VALUES
-    assert CUT in by_name.values() or CUT in by_name
+    assert json_safe([*numbers, -1, -2]) == [*numbers, TRUNCATED]
+    assert json_safe(np.zeros(2 * MAX_VALUES))[-2:] == [0.0, TRUNCATED]
+    by_name = json_safe({str(n): n for n in range(2 * MAX_VALUES)})
+    assert len(by_name) <= MAX_VALUES
+    assert TRUNCATED in by_name.values() or TRUNCATED in by_name
 
 
 @given(
@@ -160,13 +154,26 @@ def test_anything_is_json_and_stays_what_it_is(value: Any) -> None:
 def test_an_answer() -> None:
     content, artifact = tool_answer([("a", "text", {"n": np.float32(1)})], RESPONSE)
     assert content.startswith("[recall: low] 1 result")
-    assert content.endswith("[1]\n> text")
+    assert content.endswith('\n> [1] "a"\n\n[1]\n> text')
     assert artifact == {
         "v": 1,
         "documents": [{"id": "a", "page_content": "text", "metadata": {"n": 1.0}}],
         "recall": RESPONSE.to_dict(),
         "error": None,
     }
+
+
+def test_the_id_is_one_in_the_line_and_in_the_artifact() -> None:
+    page = [("a", "text", {"key": "D7"}), ("b", "text", {}), (None, "text", {"key": 8})]
+    content, artifact = tool_answer(page, RESPONSE, "key")
+    assert content.split("\n")[1] == '> [1] "D7"; [2] "b"; [3] "8"'
+    assert [document["id"] for document in artifact["documents"]] == ["D7", "b", "8"]
+
+
+def test_metadata_that_cannot_be_read_costs_the_line_of_ids_alone() -> None:
+    content, artifact = tool_answer([("a", "text", Broken())], RESPONSE, "key")
+    assert content.split("\n")[1:] == ["", "[1]", "> text"]
+    assert artifact["documents"] == [{"id": "a", "page_content": "text", "metadata": None}]
 
 
 def test_a_failure() -> None:
@@ -189,10 +196,10 @@ def test_an_artifact_shares_nothing_with_what_it_is_made_of() -> None:
 
 @pytest.mark.parametrize("name", ["notes", "team_notes-2", "a" * 64])
 def test_names_that_a_model_can_be_told(name: str) -> None:
-    check_tool_name(name)
+    assert tool_settings(name, "x").name == name
 
 
 @pytest.mark.parametrize("name", ["", "team notes", "a" * 65, "notizen_ü", "notes\n", "a.b", None])
 def test_other_names_are_refused(name: Any) -> None:
     with pytest.raises(ConfigurationError, match="1 to 64 of the characters"):
-        check_tool_name(name)
+        tool_settings(name, "x")

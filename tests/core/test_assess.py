@@ -1,7 +1,7 @@
 """The rules of the uncalibrated signal: its worked cases, its edges and its properties."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from math import inf, nan
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from recall_signal import InvalidInputError, Pool, RecallConfidence, Thresholds, assess
 from recall_signal.confidence import LEVELS
+from tests.ids import stable_repr
 
 KEYS = {
     "level",
@@ -254,17 +255,20 @@ class Recorder:
     """A calibrator that notes what it is given."""
 
     def __init__(self) -> None:
-        self.calls: list[list[float]] = []
+        self.calls: list[Pool] = []
 
-    def apply(self, confidence: RecallConfidence, cosines: Sequence[float]) -> RecallConfidence:
-        self.calls.append(list(cosines))
+    def apply(self, confidence: RecallConfidence, pool: Pool) -> RecallConfidence:
+        self.calls.append(pool)
         return confidence.model_copy(update={"probability": 0.25, "basis": "calibration"})
 
 
-def test_a_calibrator_gets_the_finite_cosines_sorted_downwards() -> None:
+def test_a_calibrator_gets_a_pool() -> None:
     recorder = Recorder()
     confidence = assess([0.1, None, 0.9, nan, 0.5], calibration=recorder)
-    assert recorder.calls == [[0.9, 0.5, 0.1]]
+    assert recorder.calls[0].cosines == [0.9, 0.5, 0.1]
+    pool = Pool([0.9, None], texts=["a", "b"], query="what")
+    assess(pool, calibration=recorder)
+    assert recorder.calls[1] is pool
     assert (confidence.probability, confidence.basis) == (0.25, "calibration")
     assert figures(confidence) == figures(assess([0.1, 0.9, 0.5]))
 
@@ -284,6 +288,47 @@ def test_a_calibrator_is_not_asked_without_usable_cosines(cosines: Any, scores: 
     recorder = Recorder()
     assert assess(cosines, scores=scores, calibration=recorder).probability is None
     assert recorder.calls == []
+
+
+# Term coverage
+
+TEXTS = ["The kiln cools for fourteen hours.", "Glaze is mixed on Monday.", "Nothing else"]
+
+
+@pytest.mark.parametrize(
+    ("query", "coverage"),
+    [
+        ("How long does the kiln cool?", 0.333),
+        ("who mixed the glaze on Monday", 1.0),
+        ("kilns", 0.0),
+        ("what is it", None),
+        ("", None),
+    ],
+)
+def test_a_pool_with_query_and_texts_has_a_coverage(query: str, coverage: float | None) -> None:
+    for cosines in ([0.5, 0.4, 0.3], [None, None, None], [0.5, nan, 7.0]):
+        signal = assess(Pool(cosines, texts=TEXTS, query=query))
+        assert signal.term_coverage == coverage
+        assert signal.level == assess(cosines).level
+    assert assess(Pool([0.5] * 3, texts=TEXTS)).term_coverage is None
+    assert assess(Pool([0.5] * 3, query=query)).term_coverage is None
+    assert assess(Pool([], texts=[], query=query)).term_coverage is None
+
+
+@pytest.mark.parametrize(("given", "kept"), [(0.12345, 0.123), (0, 0.0), (1, 1.0), (nan, None)])
+def test_a_given_coverage_is_kept(given: Any, kept: float | None) -> None:
+    assert assess([0.5, 0.4], term_coverage=given).term_coverage == kept
+    assert assess([], term_coverage=given).term_coverage == kept
+    recorder = Recorder()
+    pool = Pool([0.5, 0.4, 0.1], texts=TEXTS, query="kiln")
+    signal = assess(pool, term_coverage=given, calibration=recorder)
+    assert signal.term_coverage == (1.0 if kept is None else kept)
+
+
+@pytest.mark.parametrize("given", [1.01, -0.1, "0.5", [0.5]])
+def test_a_coverage_that_is_no_share_is_refused(given: Any) -> None:
+    with pytest.raises(InvalidInputError, match="term_coverage must"):
+        assess([0.5, 0.4], term_coverage=given)
 
 
 # Kinds of input
@@ -380,7 +425,7 @@ def test_a_huge_scale_gives_the_level_of_a_common_one() -> None:
         [0.9, 1j],
         Pool("ab"),
     ],
-    ids=repr,
+    ids=stable_repr,
 )
 def test_what_is_not_a_row_of_numbers_is_refused(values: Any) -> None:
     with pytest.raises(InvalidInputError):
@@ -398,7 +443,7 @@ def test_a_lone_value_is_refused_as_our_own_error(value: Any) -> None:
         assess([], scores=value)
 
 
-@pytest.mark.parametrize("scores", ["abcd", 7], ids=repr)
+@pytest.mark.parametrize("scores", ["abcd", 7], ids=stable_repr)
 def test_wrong_scores_are_refused_beside_usable_cosines_too(scores: Any) -> None:
     with pytest.raises(InvalidInputError):
         assess([0.9, 0.5], scores=scores)
@@ -565,7 +610,7 @@ def test_no_zero_has_a_sign(cosines: list[float]) -> None:
     assert "-0.00" not in confidence.rationale
 
 
-@pytest.mark.parametrize("first", [np.float16(0.5), np.float32(0.5), True, 1, Fraction(1, 2)])
+@pytest.mark.parametrize("first", [np.float16(0.5), np.float32(0.5), 1, Fraction(1, 2)])
 def test_whatever_numbers_come_together_built_in_floats_leave(first: Any) -> None:
     confidence = assess([first, Fraction(3, 10), Fraction(3, 10) + Fraction(4, 10**8)])
     figures = (confidence.top_score, confidence.prominence, confidence.relative_margin)

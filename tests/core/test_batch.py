@@ -1,6 +1,7 @@
 """Many queries at once give, row for row, what one query gives."""
 
 import sys
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,15 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from recall_signal import (
     Assessments,
+    Baseline,
     InvalidInputError,
     MissingDependencyError,
+    Pool,
     Thresholds,
     assess,
     assess_many,
 )
+from tests.calibration.toys import WORDS, calibration
 
 COLUMNS = [
     "level",
@@ -128,7 +132,7 @@ def test_any_array_equals_assess(table: np.ndarray) -> None:
     check(table)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int64, bool, object])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int64, object])
 def test_any_numeric_type_is_taken(dtype: Any) -> None:
     check(np.array([[0.9, 0.5, 0.1], [1, 1, 0]]).astype(dtype))
 
@@ -222,3 +226,72 @@ def test_what_is_not_a_table_of_numbers_is_refused(table: Any, words: str) -> No
 def test_numbers_written_as_text_are_refused_as_assess_does(table: Any) -> None:
     with pytest.raises(InvalidInputError):
         assess_many(table)
+
+
+class Plain:
+    """A calibration that knows only the protocol."""
+
+    def apply(self, confidence: Any, pool: Pool) -> Any:
+        return confidence.model_copy(update={"level": "low", "probability": 0.25})
+
+
+def fitted(mode: str) -> Any:
+    if mode == "protocol":
+        return Plain()
+    if mode == "stream":
+        return Baseline([n / 60 for n in range(60)])
+    status = "no_valid_threshold" if mode == "undecided" else "ok"
+    words = None if mode == "cosine" else WORDS
+    answerable = tuple(0.3 + n / 50 for n in range(20))
+    return calibration(
+        words=words, status=status, floor=0.9, answerable=answerable, max_false_none=0.1
+    )
+
+
+@pytest.mark.parametrize("mode", ["words", "cosine", "undecided", "protocol", "stream"])
+@pytest.mark.parametrize("width", [0, 1, 6])
+@pytest.mark.parametrize("covered", [False, True])
+def test_calibrated_rows_equal_assess(mode: str, width: int, covered: bool) -> None:
+    table = random_rows(width, seed=9)[:1500]
+    coverage = np.round(np.random.default_rng(1).random(1500), 4)
+    coverage[::3], coverage[1::7] = 0.0, np.nan
+    given = coverage if covered else None
+    rows = assess_many(table, calibration=fitted(mode), term_coverage=given).to_dict()
+    one = fitted(mode)
+    signals = [
+        assess(row, calibration=one, term_coverage=float(share) if covered else None)
+        for row, share in zip(table, coverage, strict=True)
+    ]
+    numbers = {*NUMBERS, "probability", "term_coverage"}
+    for name in [*COLUMNS, "probability", *(["term_coverage"] if covered else [])]:
+        values = [getattr(signal, name) for signal in signals]
+        absent = np.nan if name in numbers else ""
+        expected = np.array([absent if value is None else value for value in values])
+        np.testing.assert_array_equal(rows[name], expected, err_msg=name)
+    assert ("term_coverage" in rows) == covered
+
+
+@pytest.mark.parametrize(
+    "coverage", [[0.5], [[0.5, 0.5]], [0.5, 1.2], [-0.1, 0.5], ["a", "b"], 0.5]
+)
+def test_a_coverage_that_is_no_column_is_refused(coverage: Any) -> None:
+    with pytest.raises(InvalidInputError):
+        assess_many([[0.9, 0.5], [0.4, 0.3]], term_coverage=coverage)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_input_is_not_copied(dtype: Any) -> None:
+    table = np.random.default_rng(0).random((40_000, 50)).astype(dtype)
+    assess_many(table[:10])
+    tracemalloc.start()
+    columns = assess_many(table)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(columns) == 40_000
+    assert peak < 0.3 * table.nbytes + 3_000_000
+
+
+def test_the_text_of_a_result_is_short() -> None:
+    made = assess_many([[0.9, 0.2, 0.1]] * 1000 + [[0.1, 0.1, 0.1]])
+    assert repr(made) == "Assessments(queries=1001, levels={'high': 1000, 'none': 1})"
+    assert repr(assess_many(np.zeros((0, 3)))) == "Assessments(queries=0, levels={})"

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from recall_signal.driver import raise_if_cancelled
+from recall_signal._steps.driver import raise_if_cancelled
 
 
 async def test_a_task_that_nobody_cancels_goes_on() -> None:

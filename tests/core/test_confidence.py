@@ -18,6 +18,7 @@ KEYS = [
     "rationale",
     "basis",
     "probability",
+    "term_coverage",
     "reason",
     "rerank_score",
     "match",

@@ -6,22 +6,18 @@ from typing import Any
 import pytest
 
 from recall_signal import ConfigurationError, InvalidResultError, RecallConfidence, assess
-from recall_signal.agents.artifact import ToolItem
-from recall_signal.agents.corrective import (
-    MOST_CHARACTERS,
-    MOST_HITS,
-    MOST_REWRITES,
-    NEAR_MISS,
-    UNMEASURED,
-    answer_prompt,
-    caution_after_search,
-    caution_before_answer,
-    check_settings,
-    decide,
-    rewrite_prompt,
+from recall_signal.agents._corrective import (
+    MAX_CHARACTERS,
+    MAX_HITS,
+    MAX_REWRITES,
+    CorrectivePolicy,
     web_items,
 )
+from recall_signal.agents._prompts import NEAR_MISS, UNMEASURED, answer_prompt, rewrite_prompt
+from recall_signal.agents._tool import ToolItem
 from recall_signal.confidence import LEVELS, Level, unknown
+from recall_signal.reports import NOT_CONFIGURED
+from tests.reports import report_of
 
 STRONG, WEAK = assess([0.9, 0.5, 0.4]), assess([0.2, 0.195, 0.19])
 
@@ -92,17 +88,25 @@ def test_what_goes_into_a_state_is_bounded() -> None:
             yield {"content": "a" * 10**6, "raw_content": "b" * 10**6, "score": 0.5}
 
     items = web_items(endless(), own)
-    assert len(items) == MOST_HITS
+    assert len(items) == MAX_HITS
     for _, text, metadata in items:
-        assert text == "a" * MOST_CHARACTERS
-        assert metadata == {"raw_content": "b" * MOST_CHARACTERS, "score": 0.5}
-    assert [len(text) for text in texts([Page("a" * 10**6)])] == [MOST_CHARACTERS]
+        assert text == "a" * MAX_CHARACTERS
+        assert metadata == {"raw_content": "b" * MAX_CHARACTERS, "score": 0.5}
+    assert [len(text) for text in texts([Page("a" * 10**6)])] == [MAX_CHARACTERS]
+
+
+def report(confidence: RecallConfidence) -> dict[str, Any]:
+    return report_of(confidence, NOT_CONFIGURED, None)
+
+
+def policy(on_unknown: Any = "answer", most: int = 2, can_rewrite: bool = True) -> CorrectivePolicy:
+    return CorrectivePolicy(can_rewrite, most, on_unknown)
 
 
 @pytest.mark.parametrize("rewrites", [0, 1, 2])
 def test_decisions(rewrites: int) -> None:
-    def decided(confidence: Any, on_unknown: Any = "answer") -> str:
-        return decide(confidence, rewrites=rewrites, max_rewrites=2, on_unknown=on_unknown)
+    def decided(confidence: Any, on_unknown: Any = "answer") -> Any:
+        return policy(on_unknown).decide(report(confidence), rewrites)["decision"]
 
     again = "rewrite" if rewrites < 2 else "web_search"
     assert decided(STRONG) == "answer"
@@ -111,16 +115,20 @@ def test_decisions(rewrites: int) -> None:
     assert decided(nothing) == "answer"
     assert decided(nothing, "web_search") == "web_search"
     assert decided(nothing, "rewrite") == again
+    assert policy(can_rewrite=False).decide(report(WEAK), 0)["decision"] == "web_search"
+    assert policy("web_search").decide(None, 0)["decision"] == "web_search"
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("most", range(MOST_REWRITES + 1))
+@pytest.mark.parametrize("most", range(MAX_REWRITES + 1))
 @pytest.mark.parametrize("on_unknown", ["answer", "rewrite", "web_search"])
 def test_every_chain_of_decisions_ends(level: Level, most: int, on_unknown: Any) -> None:
     """The only decision that leads back to a search is one that is counted."""
-    signal = RecallConfidence(level=level, result_count=1, rationale="")
+    if on_unknown == "rewrite" and not most:
+        return
+    signal = report(RecallConfidence(level=level, result_count=1, rationale=""))
     for rewrites in range(most + 1):
-        decision = decide(signal, rewrites=rewrites, max_rewrites=most, on_unknown=on_unknown)
+        decision = policy(on_unknown, most).decide(signal, rewrites)["decision"]
         assert decision in ("answer", "rewrite", "web_search")
         if rewrites == most:
             assert decision != "rewrite"
@@ -139,30 +147,46 @@ def test_every_chain_of_decisions_ends(level: Level, most: int, on_unknown: Any)
 )
 def test_settings_that_cannot_be_meant(settings: Any, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        check_settings(*settings)
+        CorrectivePolicy(*settings)
 
 
-def test_settings_that_can() -> None:
-    for on_unknown in ("answer", "rewrite", "web_search"):
-        check_settings(True, 5, on_unknown)
+@pytest.mark.parametrize(
+    ("given", "update"),
+    [
+        (" other \ud800", {"query": "other ?", "decision": "retrieve"}),
+        ("same", {"decision": "web_search"}),
+        (" same ", {"decision": "web_search"}),
+        (" ", {"decision": "web_search"}),
+    ],
+)
+def test_a_rewrite_counts_and_no_query_is_tried_twice(given: str, update: Any) -> None:
+    assert policy().rewritten(given, "same", 1) == {"rewrites": 2, **update}
 
 
 def test_cautions_before_an_answer() -> None:
-    assert caution_before_answer(STRONG) is None
-    assert caution_before_answer(WEAK) is None
-    assert caution_before_answer(unknown("no_scores", 3)) == UNMEASURED
-    near = STRONG.model_copy(update={"match": "near_miss"})
-    assert caution_before_answer(near) == NEAR_MISS
-    assert caution_before_answer(STRONG.model_copy(update={"match": "exact"})) is None
+    def caution(confidence: RecallConfidence) -> Any:
+        return policy().decide(report(confidence), 0)["caution"]
+
+    assert caution(STRONG) is None
+    assert caution(WEAK) is None
+    assert caution(unknown("no_scores", 3)) == UNMEASURED
+    assert caution(STRONG.model_copy(update={"match": "near_miss"})) == NEAR_MISS
+    assert caution(STRONG.model_copy(update={"match": "exact"})) is None
     assert "likely" in NEAR_MISS
 
 
-def test_cautions_after_a_search() -> None:
+def test_a_web_search() -> None:
     nothing = "Likely nothing relevant is stored, and the web search"
-    assert caution_after_search(WEAK, None) == f"{nothing} found nothing."
-    assert caution_after_search(WEAK, "Boom") == f"{nothing} failed (Boom)."
-    unmeasured = caution_after_search(unknown("no_scores", 3), None)
-    assert unmeasured == f"{UNMEASURED} Also, the web search found nothing."
+    for error, ending in ((None, "found nothing"), ("Boom", "failed (Boom)")):
+        update = policy().searched_web([], error, report(WEAK))
+        assert update == {"web_error": error, "caution": f"{nothing} {ending}."}
+    unmeasured = policy().searched_web([], None, report(unknown("no_scores", 3)))
+    assert unmeasured["caution"] == f"{UNMEASURED} Also, the web search found nothing."
+    assert policy().searched_web([(None, "a", {})], None, report(WEAK)) == {
+        "documents": [{"id": None, "page_content": "a", "metadata": {}}],
+        "source": "web",
+        "caution": None,
+    }
 
 
 def test_the_answer_prompt_quotes_its_sources() -> None:

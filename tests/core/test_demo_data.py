@@ -13,7 +13,9 @@ import pytest
 from recall_signal.encoders import DemoEncoder
 
 MEMORY_FIELDS = ["id", "topic", "kind", "lang", "text"]
-QUESTION_FIELDS = ["id", "kind", "lang", "text", "answers"]
+QUESTION_FIELDS = ["id", "kind", "section", "lang", "text", "answers"]
+SECTIONS = {"main": 24, "hard": 8}
+"""Questions of each kind."""
 MEMORY_KINDS = {"decision", "person", "incident", "preference", "procedure", "fact"}
 QUESTION_KINDS = {"stored", "near_miss", "off_topic"}
 LANGUAGES = {"de", "en", "es", "fr", "ja", "pt"}
@@ -41,14 +43,16 @@ def questions() -> list[dict[str, Any]]:
 
 def test_counts(memories: list[dict[str, Any]], questions: list[dict[str, Any]]) -> None:
     assert len(memories) == 200
-    assert Counter(question["kind"] for question in questions) == dict.fromkeys(QUESTION_KINDS, 24)
+    assert Counter((question["section"], question["kind"]) for question in questions) == {
+        (section, kind): count for section, count in SECTIONS.items() for kind in QUESTION_KINDS
+    }
 
 
 def test_ids_are_unique_and_in_order(
     memories: list[dict[str, Any]], questions: list[dict[str, Any]]
 ) -> None:
     assert [memory["id"] for memory in memories] == [f"m{n:03d}" for n in range(1, 201)]
-    assert [question["id"] for question in questions] == [f"q{n:02d}" for n in range(1, 73)]
+    assert [question["id"] for question in questions] == [f"q{n:02d}" for n in range(1, 97)]
 
 
 def test_memory_fields(memories: list[dict[str, Any]]) -> None:
@@ -89,8 +93,10 @@ def test_memory_languages(memories: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(QUESTION_KINDS))
-def test_question_languages(questions: list[dict[str, Any]], kind: str) -> None:
-    languages = [question["lang"] for question in questions if question["kind"] == kind]
+@pytest.mark.parametrize("section", SECTIONS)
+def test_question_languages(questions: list[dict[str, Any]], section: str, kind: str) -> None:
+    chosen = [q for q in questions if (q["section"], q["kind"]) == (section, kind)]
+    languages = [question["lang"] for question in chosen]
     assert set(languages) <= LANGUAGES
     assert 3 <= sum(language != "en" for language in languages) <= 5
 

@@ -23,11 +23,17 @@ from recall_signal import (
     advice,
     assess,
 )
-from recall_signal.confidence import LEVELS, REASONS, unknown
-from recall_signal.display import confidence_html, plot_pool, plot_pools, response_html
-from recall_signal.display.cards import LEVEL_COLOURS, ROWS_SHOWN, TEXT_LIMIT
-from recall_signal.display.escaping import html_text, plain_text
-from recall_signal.reports import NOT_CONFIGURED, SELECTION_REASONS
+from recall_signal._cards import Mark, strip
+from recall_signal._cards._parts import short_id
+from recall_signal._display_words import LEVEL_ADVICE, LEVEL_COLOURS, LEVEL_STYLES, SELECTION_TEXTS
+from recall_signal._safe_text import html_text, plain_text
+from recall_signal.confidence import LEVELS, unknown
+from recall_signal.display import PageRow, confidence_html, plot_pool, plot_pools, response_html
+from recall_signal.display._html import TEXT_LIMIT
+from recall_signal.display._page import ROWS_SHOWN
+from recall_signal.reasons import REASONS
+from recall_signal.reports import SELECTION_REASONS, RerankReport
+from tests.core.shown import hand_made
 
 PERSIAN = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
 DASH = "\u2013"
@@ -85,7 +91,12 @@ class Parsed(HTMLParser):
 
 
 OWN_TAGS = {"div", "span", "strong", "code", "table", "thead", "tbody", "tr", "th", "td"}
-OWN_ATTRIBUTES = {"style", "scope", "dir"}
+OWN_TAGS |= {"del", "svg", "path", "line", "text", "rect"}
+OWN_ATTRIBUTES = {"style", "scope", "dir", "title", "role", "aria-label", "aria-hidden"}
+OWN_ATTRIBUTES |= {"width", "height", "viewbox", "preserveaspectratio", "overflow", "vector-effect"}
+OWN_ATTRIBUTES |= {"d", "x", "y", "x1", "x2", "y1", "y2", "dx", "text-anchor", "font-size"}
+OWN_ATTRIBUTES |= {"fill", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray"}
+OWN_ATTRIBUTES |= {"fill-opacity", "transform"}
 
 
 def signal(**fields: Any) -> RecallConfidence:
@@ -143,11 +154,17 @@ def test_html_text_of_anything(text: str, limit: int) -> None:
 def test_every_level_has_its_word_and_its_advice(level: Any) -> None:
     confidence = signal(level=level)
     parsed = Parsed(confidence_html(confidence))
-    assert parsed.text.startswith(f"{level} advice: {advice(confidence)} top score")
+    assert parsed.text.startswith(f"{level} advice: {advice(confidence)} witness value")
     assert advice(confidence) in ADVICE_TEXTS
     assert parsed.tags <= OWN_TAGS
     assert parsed.attributes <= OWN_ATTRIBUTES
     assert LEVEL_COLOURS[level] in confidence_html(confidence)
+
+
+def test_every_level_and_reason_is_in_the_vocabulary() -> None:
+    for table in (LEVEL_ADVICE, LEVEL_COLOURS, LEVEL_STYLES):
+        assert tuple(table) == LEVELS
+    assert tuple(SELECTION_TEXTS) == SELECTION_REASONS
 
 
 @pytest.mark.parametrize("colour", LEVEL_COLOURS.values(), ids=LEVEL_COLOURS)
@@ -159,9 +176,9 @@ def test_white_words_are_readable_on_every_colour(colour: str) -> None:
     assert 1.05 / (luminance + 0.05) >= 4.5
 
 
-def test_missing_figures_are_dashes() -> None:
+def test_missing_figures_are_dashes_or_left_out() -> None:
     text = Parsed(confidence_html(signal(result_count=0))).text
-    assert text.endswith(f"{DASH} {DASH} {DASH} {DASH} 0 {DASH} why")
+    assert text.endswith(f"top cosine {DASH} why candidates 0")
 
 
 def test_figures() -> None:
@@ -170,26 +187,28 @@ def test_figures() -> None:
         prominence=-0.25,
         relative_margin=12.3456,
         probability=0.9312,
+        term_coverage=0.72,
         basis="calibration",
     )
     text = Parsed(confidence_html(confidence)).text
-    assert text.endswith("0.500 -0.250 12.346 0.931 3 calibration why")
+    assert "top cosine 0.500 term coverage 0.720 ███████░░░ probability 0.931 why" in text
+    assert text.endswith(
+        "prominence -0.250, relative margin 12.346, candidates 3, decided by calibration"
+    )
 
 
 def test_what_a_reranker_says_is_shown_where_it_is_set() -> None:
     assert "rerank" not in confidence_html(signal())
     text = Parsed(confidence_html(signal(rerank_score=-1.25))).text
-    assert "decided by rerank score" in text
+    assert "rerank score -1.250, candidates" in text
     assert "match" not in text
-    assert text.endswith("-1.250 why")
     both = signal(level="high", rerank_score=2.5, match="near_miss")
-    text = Parsed(confidence_html(both)).text
-    assert "rerank score match (a hint)" in text
-    assert text.endswith("2.500 near_miss why")
+    assert "match (a hint) near_miss" in Parsed(confidence_html(both)).text
 
 
 def test_a_huge_keyword_score_stays_short() -> None:
-    assert "1.23e+150" in confidence_html(signal(top_score=1.23456e150))
+    markup = confidence_html(signal(top_score=1.23456e150, basis="separation"))
+    assert "top score 1.23e+150" in Parsed(markup).text
 
 
 @pytest.mark.parametrize("reason", REASONS)
@@ -226,16 +245,61 @@ def check_harmless(markup: str) -> None:
 
 # --- the response -------------------------------------------------------------------------------
 
-ROWS = [("m1", "first text"), (None, "second text")]
+
+def shown(**given: Any) -> str:
+    return Parsed(response_html(hand_made(**given))).text
 
 
-def test_response_shows_card_selection_and_page() -> None:
+def test_response_shows_card_pool_and_page() -> None:
     confidence = assess([0.9, 0.4, 0.4])
-    text = Parsed(response_html(confidence, NOT_CONFIGURED, ROWS)).text
-    assert text.startswith("high advice: read")
+    text = shown(confidence=confidence, cut=0.7)
+    assert text.startswith("high advice: read 2 results on this topic: read.")
+    assert "▲ at or above the cut of 0.700" in text
     assert confidence.rationale in text
-    assert "Selection: no selector is configured" in text
-    assert text.endswith(f"rank id text 0 m1 first text 1 {DASH} second text")
+    assert "Selection" not in text
+    assert "cosines of 3 candidates from 0.400 to 0.900, 2 on the page (long ticks)" in text
+    assert "1 at or above the cut of 0.700 (dashed)." in text
+    assert text.endswith(
+        f"rank cosine id and text 0 0.900 m1 first text 1 0.400 {DASH} second text"
+    )
+
+
+def test_below_the_cut() -> None:
+    assert "▼ below the cut of 0.950" in shown(confidence=assess([0.9, 0.4]), cut=0.95)
+
+
+def test_what_a_selector_left_out_is_struck_through() -> None:
+    rows = [PageRow(0, "m1", "first", 0.9), PageRow(None, "m2", "second", 0.8)]
+    selection = SelectionReport(
+        applied=True, model="m-1", kept=1, dropped=1, dropped_memory_ids=["m2"]
+    )
+    markup = response_html(hand_made(rows=rows, selection=selection))
+    assert "<del>second</del>" in markup
+    assert markup.count("<del>") == 1
+    text = Parsed(markup).text
+    assert "Selection: m-1 kept 1 of 2." in text
+    assert "left out 0.800 m2 second" in text
+    assert "1 left out by the selector (crosses)" in text
+
+
+def test_what_a_reranker_did_is_shown() -> None:
+    rows = [PageRow(0, "m1", "first", 0.9, 2.5), PageRow(1, "m2", "second", 0.8, None)]
+    report = RerankReport(applied=True, scale="logit", scored=1, reordered=True)
+    text = shown(rows=rows, rerank=report)
+    assert "Reranking: 1 results scored, the page is in its order." in text
+    assert text.endswith(f"rank cosine rerank id and text 0 0.900 2.500 m1 first 1 0.800 {DASH} "
+                         "m2 second")  # fmt: skip
+    kept = report.model_copy(update={"reordered": False})
+    assert "the page keeps its order" in shown(rows=rows, rerank=kept)
+    failed = RerankReport(applied=False, reason="timeout")
+    assert "Reranking: not applied (timeout)." in shown(rerank=failed)
+
+
+def test_long_ids_are_shortened() -> None:
+    rows = [PageRow(0, "3f2a9c1d-0000-4000-8000-00000000abcd", "text", 0.9)]
+    markup = response_html(hand_made(rows=rows))
+    assert "3f2a9c…abcd text" in Parsed(markup).text
+    assert 'title="3f2a9c1d-0000-4000-8000-00000000abcd"' in markup
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -243,31 +307,51 @@ def test_hostile_text_in_a_response(text: str) -> None:
     selection = SelectionReport(
         applied=True, model=text, kept=1, dropped=2, dropped_memory_ids=(text, text)
     )
-    markup = response_html(signal(rationale=text), selection, [(text, text), (None, text)])
-    check_harmless(markup)
+    rows = [PageRow(0, text, text, 0.5), PageRow(1, None, text, None)]
+    for some in (rows, [PageRow(None, text, text, 0.5)], []):
+        markup = response_html(
+            hand_made(confidence=signal(rationale=text), selection=selection, rows=some)
+        )
+        check_harmless(markup)
 
 
 def test_hostile_characters_are_shown_not_dropped() -> None:
-    text = Parsed(response_html(signal(), NOT_CONFIGURED, [("id", "<b>\u202e\x00")])).text
-    assert text.endswith("0 id <b>[U+202E][U+0000]")
+    text = shown(rows=[PageRow(0, "id", "<b>\u202e\x00")])
+    assert text.endswith(f"0 {DASH} id <b>[U+202E][U+0000]")
 
 
 def test_long_texts_and_long_pages_are_cut() -> None:
-    rows = [(str(number), "word " * 1000) for number in range(ROWS_SHOWN + 5)]
-    text = Parsed(response_html(signal(), NOT_CONFIGURED, rows)).text
+    rows = [PageRow(n, str(n), "word " * 1000) for n in range(ROWS_SHOWN + 5)]
+    text = shown(rows=rows)
     assert text.count("…") == ROWS_SHOWN
     assert text.endswith("and 5 more")
-    assert len(text) < ROWS_SHOWN * (TEXT_LIMIT + 20) + 300
+    assert len(text) < ROWS_SHOWN * (TEXT_LIMIT + 20) + 500
 
 
 def test_an_empty_page() -> None:
-    text = Parsed(response_html(signal(), NOT_CONFIGURED, [])).text
+    text = shown(confidence=signal(level="high"), rows=[])
+    assert text.startswith("high advice: fallback")
     assert text.endswith("The page is empty.")
 
 
-@pytest.mark.parametrize("reason", SELECTION_REASONS)
+def test_a_page_that_is_not_kept_is_counted() -> None:
+    assert shown(rows=[], shown=4).endswith("Results on the page: 4.")
+
+
+def test_a_page_that_the_selector_found_useless() -> None:
+    selection = SelectionReport(applied=False, reason="selected_none")
+    text = shown(confidence=signal(level="high"), selection=selection)
+    assert text.startswith("high advice: fallback")
+
+
+def test_a_signal_that_rests_on_no_cosine_shows_none() -> None:
+    assert "Pool" not in shown(confidence=unknown("empty_query", 3))
+    assert "<svg" not in response_html(hand_made(cosines=[None, None], rows=[]))
+
+
+@pytest.mark.parametrize("reason", list(SELECTION_REASONS[1:]))
 def test_every_reason_of_a_selection_is_in_words(reason: Any) -> None:
-    text = Parsed(response_html(signal(), SelectionReport(applied=False, reason=reason), ROWS)).text
+    text = shown(selection=SelectionReport(applied=False, reason=reason))
     words = text.split("Selection: ")[1].split(".")[0]
     assert " " in words
     assert "not applied" not in words
@@ -275,28 +359,61 @@ def test_every_reason_of_a_selection_is_in_words(reason: Any) -> None:
 
 
 def test_a_reason_of_a_later_release() -> None:
-    selection = SimpleNamespace(applied=False, reason="<new>")
-    assert "not applied (<new>)." in Parsed(response_html(signal(), selection, ROWS)).text
+    selection = SimpleNamespace(applied=False, reason="<new>", dropped_memory_ids=None)
+    assert "not applied (<new>)." in shown(selection=selection)
 
 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"model": "m-1", "kept": 5, "dropped": 0}, "m-1 kept 5 of 5."),
+        ({"model": "m-1", "kept": 5, "dropped": 0, "dropped_memory_ids": ()}, "m-1 kept 5 of 5."),
         (
             {"model": "m-1", "kept": 4, "dropped": 2, "dropped_memory_ids": ("a", "b")},
-            "m-1 kept 4 of 6, leaving out a , b .",
+            "m-1 kept 4 of 6, leaving out a, b.",
         ),
         (
-            {"kept": 1, "dropped": 30, "dropped_memory_ids": ("a",)},
-            "the selector kept 1 of 31, leaving out a and 29 more.",
+            {"model": "m", "kept": 1, "dropped": 30, "dropped_memory_ids": ("a",) * 20},
+            f"m kept 1 of 31, leaving out {', '.join('a' * 20)} and 10 more.",
         ),
-        ({}, "the selector kept 0 of 0."),
     ],
 )
 def test_an_applied_selection(fields: dict[str, Any], words: str) -> None:
-    selection = SelectionReport(applied=True, **fields)
-    assert f"Selection: {words}" in Parsed(response_html(signal(), selection, ROWS)).text
+    """Its ids are named where the page does not show what was left out."""
+    assert f"Selection: {words}" in shown(selection=SelectionReport(applied=True, **fields))
+
+
+# --- the strip ----------------------------------------------------------------------------------
+
+
+def places(markup: str) -> list[float]:
+    return [float(x) for x in re.findall(r'x1?="([-\d.]+)%"', markup)]
+
+
+@given(
+    st.lists(st.floats(-1.001, 1.001), min_size=1, max_size=60),
+    st.one_of(st.none(), st.floats(-1.001, 1.001)),
+)
+def test_every_strip_stays_inside(cosines: list[float], cut: float | None) -> None:
+    markup = strip([Mark(cosine) for cosine in cosines], cut)
+    Parsed(markup)
+    assert all(0 <= x <= 100 for x in places(markup))
+    assert len(markup) < 6000
+
+
+def test_a_strip_of_one_cosine() -> None:
+    text = Parsed(strip([Mark(0.5)], None)).text
+    assert text.endswith("Pool: cosine of one candidate, 0.500.")
+
+
+def test_there_is_no_strip_without_a_cosine() -> None:
+    assert strip([], 0.5) == ""
+
+
+def test_the_strip_has_the_cut_to_the_left_of_what_is_above_it() -> None:
+    markup = strip([Mark(0.2), Mark(0.9, "page"), Mark(0.4, "left_out")], 0.6)
+    (cut,) = re.findall(r'<line x1="([\d.]+)%"', markup)
+    cross, top = re.findall(r'<svg x="([\d.]+)%"', markup)
+    assert float(cross) < float(cut) < float(top)
 
 
 # --- pictures -----------------------------------------------------------------------------------
@@ -475,9 +592,9 @@ def test_labels_and_pools_must_fit(pools: Any, labels: Any) -> None:
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingDependencyError, match="notebook") as caught:
+    with pytest.raises(MissingDependencyError, match=r"recall-signal\[eval\]") as caught:
         plot_pool([0.5, 0.4])
-    assert caught.value.extra == "notebook"
+    assert caught.value.extra == "eval"
 
 
 def test_pictures_leave_pyplot_alone() -> None:
@@ -488,3 +605,17 @@ def test_pictures_leave_pyplot_alone() -> None:
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("m7", "m7"),
+        ("0b9c2f4e-1111-2222-3333-9f21", "0b9c2f…9f21"),
+        ("/home/somebody/notes/kiln.md#3", "…/kiln.md#3"),
+        ("/home/somebody/" + "k" * 40, "/home/…kkkk"),
+        ("/home/somebody/notes/", "/home/…tes/"),
+    ],
+)
+def test_long_ids_are_shortened_where_they_say_least(name: str, shown: str) -> None:
+    assert short_id(name) == shown

@@ -7,15 +7,15 @@ import pytest
 from matplotlib.figure import Figure
 
 from recall_signal import Calibration, MissingDependencyError, assess
-from recall_signal.calibration.labels import Platt
-from recall_signal.calibration.scale import NULL_SLOPE, Scale
+from recall_signal.calibration._probability import Platt
+from recall_signal.calibration._scale import NULL_SLOPE, Scale
 from recall_signal.confidence import LEVELS
-from recall_signal.display.calibration import KINDS, plot_calibration
+from recall_signal.display._calibration_plot import KINDS, plot_calibration
 
 ANCHORS = (
     ("probes", (0.17, 0.21, 0.25)),
-    ("pseudo", (0.25, 0.33, 0.37)),
-    ("hits", (0.46, 0.61, 0.67)),
+    ("pseudo_query", (0.25, 0.33, 0.37)),
+    ("self_retrieval", (0.46, 0.61, 0.67)),
     ("past", (0.2, 0.3, 0.4)),
 )
 
@@ -25,10 +25,10 @@ def calibration(**changed: Any) -> Calibration:
         "mode": "null",
         "status": "ok",
         "scale": Scale(0.28, 0.07),
-        "line": Platt(0.0, NULL_SLOPE),
+        "platt": Platt(0.0, NULL_SLOPE),
         "overlap": 0.0,
         "created": "2026-01-01T00:00:00+00:00",
-        "anchors": ANCHORS,
+        "quartiles": ANCHORS,
         "answerable": (0.3, 0.4, 0.5, 0.6, 0.7),
     }
     return Calibration(**{**given, **changed})
@@ -56,9 +56,9 @@ def test_every_kind_has_its_box() -> None:
 
 
 def test_only_what_is_there_is_drawn() -> None:
-    ax = plot_calibration(calibration(anchors=ANCHORS[:1], answerable=()))
+    ax = plot_calibration(calibration(quartiles=ANCHORS[:1], answerable=()))
     assert [label.get_text() for label in ax.get_yticklabels()] == [KINDS["probes"]]
-    bare = plot_calibration(calibration(anchors=(), answerable=()))
+    bare = plot_calibration(calibration(quartiles=(), answerable=()))
     bare.figure.canvas.draw()
     low, high = bare.get_xlim()
     assert low < 0.28 < high
@@ -78,19 +78,19 @@ def test_levels_begin_where_the_calibration_says(cuts: tuple[float, float, float
     assert names == ["none", "low", "moderate", "high"]
     for name, (start, end) in zip(names, bands(ax), strict=True):
         assert assess([(start + end) / 2], calibration=given).level == name
-    heights = [a.xyann[1] for a in ax.texts if a.get_text() in LEVELS]  # type: ignore[attr-defined]
+    heights = [a.xyann[1] for a in ax.texts if a.get_text() in LEVELS]
     assert len(set(heights)) == 2
 
 
 def test_wide_bands_have_their_names_on_one_line() -> None:
     ax = plot_calibration(calibration(scale=Scale(0.4, 0.15)))
-    heights = [a.xyann[1] for a in ax.texts if a.get_text() in LEVELS]  # type: ignore[attr-defined]
+    heights = [a.xyann[1] for a in ax.texts if a.get_text() in LEVELS]
     assert set(heights) == {2}
 
 
 def test_values_at_the_end_of_the_scale_stay_cosines() -> None:
-    wide = (("probes", (-1.0, -0.9, -0.8)), ("hits", (0.9, 1.0, 1.0)))
-    ax = plot_calibration(calibration(anchors=wide))
+    wide = (("probes", (-1.0, -0.9, -0.8)), ("self_retrieval", (0.9, 1.0, 1.0)))
+    ax = plot_calibration(calibration(quartiles=wide))
     assert ax.get_xlim() == (-1.0, 1.0)
     assert "unknown" not in texts(ax)
 
@@ -109,5 +109,5 @@ def test_given_axes_are_used() -> None:
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingDependencyError, match=r"recall-signal\[notebook\]"):
+    with pytest.raises(MissingDependencyError, match=r"recall-signal\[eval\]"):
         plot_calibration(calibration())

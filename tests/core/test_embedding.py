@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recall_signal.embedding import (
+from recall_signal._flow.embedding import (
     CACHED_TEXTS,
     EmbeddingCache,
     VectorMismatch,

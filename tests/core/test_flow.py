@@ -10,19 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recall_signal import RecallConfidence, Thresholds, assess
-from recall_signal.driver import drive, drive_async
-from recall_signal.embedding import Embed, EmbeddingCache, VectorMismatch
-from recall_signal.flow import (
-    Candidates,
-    FlowSettings,
-    Outcome,
-    Request,
-    Search,
-    recall_flow,
+from recall_signal import Pool, RecallConfidence, Thresholds, assess
+from recall_signal._flow.backend import Request, is_optional
+from recall_signal._flow.embedding import Embed, EmbeddingCache, VectorMismatch
+from recall_signal._flow.flow import recall_flow
+from recall_signal._flow.values import Candidates, FixedCalibration, FlowSettings, Outcome, Search
+from recall_signal._steps.compute import Compute
+from recall_signal._steps.driver import drive, drive_async
+from recall_signal.reports import NOT_CONFIGURED, SelectionReport
+from recall_signal.selection import (
+    Answer,
+    Select,
+    SelectionOptions,
+    collect_selections,
+    publish_selection,
 )
-from recall_signal.reports import NOT_CONFIGURED
-from recall_signal.selection import Answer, Ask, SelectionOptions
 
 QUERY = "where is the key?"
 VECTORS = {
@@ -47,6 +49,8 @@ ITEMS = [Item("near", "n"), Item("far", "f"), Item("across")]
 class Fetch:
     """What stands for the wrapped retriever here. Answered with candidates."""
 
+    name = "retrieve"
+
 
 @dataclass
 class World:
@@ -54,13 +58,15 @@ class World:
 
     found: Candidates[Item] | BaseException
     embed: Callable[[Embed], Any] | BaseException | None = None
-    select: Callable[[Ask], Any] | BaseException | None = None
+    select: Callable[[Select], Any] | BaseException | None = None
     requests: list[Request] = field(default_factory=list)
 
     def perform(self, request: Request) -> Any:
+        if isinstance(request, Compute):
+            return request.call()
         self.requests.append(request)
         answer: Any = self.found
-        if isinstance(request, Ask):
+        if isinstance(request, Select):
             answer = self.select(request) if callable(self.select) else self.select
         if isinstance(request, Embed):
             answer = self.embed(request) if callable(self.embed) else self.embed
@@ -102,7 +108,52 @@ def with_cache(**more: Any) -> FlowSettings[Item]:
 
 
 def run(world: World, rules: FlowSettings[Item] | None = None) -> Outcome[Item]:
-    return drive(recall_flow(QUERY, rules or settings(), search()), world.perform)
+    return drive(recall_flow(QUERY, rules or settings(), search()), world.perform, is_optional)
+
+
+# With a selection inside the wrapped retriever
+
+NONE = SelectionReport(applied=False, reason="selected_none")
+ONE = SelectionReport(applied=True, model="m", kept=1, dropped=1, dropped_memory_ids=["f"])
+EMPTIED = SelectionReport(applied=True, model="m", kept=0, dropped=1, dropped_memory_ids=["f"])
+NEAR, FAR, ACROSS = ITEMS
+
+
+@pytest.mark.parametrize(
+    ("made", "page", "adopted"),
+    [
+        ([(NONE, [NEAR, FAR])], [NEAR, FAR], NONE),
+        ([(NONE, [NEAR, FAR, ACROSS])], [FAR], NONE),  # cut afterwards
+        ([(NONE, [NEAR, FAR])], [NEAR, FAR, ACROSS], NOT_CONFIGURED),
+        ([(NONE, [FAR])], [FAR, FAR], NOT_CONFIGURED),  # found by another arm as well
+        ([(NONE, [FAR])], [NEAR], NOT_CONFIGURED),
+        ([(ONE, [NEAR])], [NEAR], ONE),
+        ([(ONE, [NEAR])], [NEAR, FAR], NOT_CONFIGURED),
+        ([(ONE, [NEAR])], [], NOT_CONFIGURED),
+        ([(EMPTIED, [])], [], EMPTIED),
+        ([(EMPTIED, [])], [NEAR], NOT_CONFIGURED),
+        ([(EMPTIED, []), (ONE, [NEAR])], [NEAR], ONE),
+        ([(ONE, [NEAR]), (EMPTIED, [])], [NEAR], ONE),
+        ([(ONE, [NEAR]), (NONE, [NEAR])], [NEAR], NONE),  # one after the other
+        ([(NONE, [Item(None)])], [NEAR], NOT_CONFIGURED),  # type: ignore[arg-type]
+        ([(NONE, [None])], [NEAR], NOT_CONFIGURED),
+    ],
+)
+def test_a_selection_inside_speaks_for_the_page_that_it_left(
+    made: Any, page: list[Item], adopted: SelectionReport
+) -> None:
+    def searching() -> Search[Item]:
+        for report, left in made:
+            publish_selection(report, left)
+        yield Fetch()
+        return candidates(page)
+
+    world = World(candidates())
+    with collect_selections() as published:
+        outcome = drive(recall_flow(QUERY, settings(), searching()), world.perform, is_optional)
+    assert outcome.selection == adopted
+    assert published == ([] if adopted is NOT_CONFIGURED else [adopted])
+    assert outcome.report["advice"] == ("undecided" if page and adopted is not NONE else "fallback")
 
 
 # With cosines at hand
@@ -151,18 +202,21 @@ def test_an_empty_page_embeds_nothing_and_is_none() -> None:
 class Fixed:
     """A calibrator with a set answer; an error is raised."""
 
-    def __init__(self, probability: float | Exception) -> None:
+    def __init__(self, probability: float | BaseException) -> None:
         self.probability = probability
 
     def apply(self, confidence: RecallConfidence, cosines: Sequence[float]) -> RecallConfidence:
-        if isinstance(self.probability, Exception):
+        if isinstance(self.probability, BaseException):
             raise self.probability
         changes = {"probability": self.probability, "basis": "calibration", "level": "none"}
         return confidence.model_copy(update=changes)
 
 
 def test_a_calibration_decides_the_level() -> None:
-    outcome = run(World(candidates(cosines=[0.9, 0.5, 0.1])), settings(calibration=Fixed(0.1)))
+    outcome = run(
+        World(candidates(cosines=[0.9, 0.5, 0.1])),
+        settings(calibration=FixedCalibration(Fixed(0.1))),
+    )
     assert (outcome.confidence.level, outcome.confidence.probability) == ("none", 0.1)
     assert outcome.report["confidence"]["basis"] == "calibration"
 
@@ -170,7 +224,7 @@ def test_a_calibration_decides_the_level() -> None:
 def test_a_calibration_that_fails_leaves_the_uncalibrated_signal(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    rules = settings(calibration=Fixed(RuntimeError(QUERY)))
+    rules = settings(calibration=FixedCalibration(Fixed(RuntimeError(QUERY))))
     outcome = run(World(candidates(cosines=[0.9, 0.5, 0.1])), rules)
     assert outcome.items == ITEMS
     assert outcome.confidence == assess([0.9, 0.5, 0.1])
@@ -184,12 +238,45 @@ def test_cosines_that_are_no_numbers_are_an_adapters_mistake() -> None:
     assert len(outcome.items) == 3
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_the_pool_holds_texts_only_where_they_are_kept(kept: bool) -> None:
+def test_the_pool_holds_the_question_and_the_contents() -> None:
     found = candidates(cosines=[0.9, 0.5, 0.1], scores=[3, 2, 1])
-    pool = run(World(found), settings(keep_texts=kept)).pool
-    assert pool.texts == (["near", "far", "across"] if kept else None)
+    rules = settings(text_of=lambda item: f"with metadata: {item.text}", content_of=text)
+    pool = run(World(found), rules).pool
+    assert pool.texts == ["near", "far", "across"]
     assert pool.scores == [3, 2, 1]
+    assert pool.query == QUERY
+
+
+class Reading(Fixed):
+    """A calibrator that reads the words of a pool."""
+
+    reads_words = True
+
+    def for_pool(self, pool: Pool) -> "Reading":
+        assert (pool.query, pool.texts) == (QUERY, ["near", "far", "across"])
+        return self
+
+
+def test_a_calibration_that_reads_words_is_given_them() -> None:
+    rules = settings(calibration=FixedCalibration(Reading(0.2)))
+    assert run(World(candidates(cosines=[0.9, 0.5, 0.1])), rules).confidence.probability == 0.2
+
+
+@pytest.mark.parametrize("wrong", [None, "high", {}])
+def test_a_calibration_that_answers_something_else_has_failed(wrong: Any) -> None:
+    """C4: a calibration that returns something else."""
+    calibrator = Fixed(0.5)
+    calibrator.apply = lambda *_: wrong
+    rules = settings(calibration=FixedCalibration(calibrator))
+    outcome = run(World(candidates(cosines=[0.9, 0.5, 0.1])), rules)
+    assert outcome.confidence == assess([0.9, 0.5, 0.1])
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_a_calibration_cannot_hold_the_end_of_the_program(stop: type[BaseException]) -> None:
+    rules = settings(calibration=FixedCalibration(Fixed(stop())))
+    with pytest.raises(stop):
+        run(World(candidates(cosines=[0.9, 0.5, 0.1])), rules)
 
 
 def test_values_out_of_range_are_not_passed_on_as_cosines() -> None:
@@ -304,11 +391,12 @@ def test_at_most_so_many_texts_are_embedded() -> None:
 # Selection
 
 
-def keep(*positions: int) -> Callable[[Ask], Answer]:
+def keep(*positions: int) -> Callable[[Select], Answer]:
     """A selector that keeps these places of the page."""
 
-    def answer(ask: Ask) -> Answer:
-        return Answer({"keep": [ask.request.labels[at] for at in positions]}, "fake")
+    def answer(ask: Select) -> Answer:
+        kept = [ask.request.labels[at] for at in positions] or [ask.request.none_label]
+        return Answer({"keep": kept}, "fake")
 
     return answer
 
@@ -336,7 +424,7 @@ def test_a_selection_removes_from_the_page_and_leaves_the_signal_alone() -> None
 
 
 def test_a_selection_sees_the_page_and_not_the_pool_behind_it() -> None:
-    def select(ask: Ask) -> Answer:
+    def select(ask: Select) -> Answer:
         assert ask.request.passages == ("seen: far", "seen: across")
         return keep(1)(ask)
 
@@ -379,7 +467,9 @@ async def test_what_the_retriever_raises_passes_through_unchanged(error: Excepti
         run(World(error), with_cache())
     assert caught.value is error
     with pytest.raises(type(error)) as caught:
-        await drive_async(recall_flow(QUERY, settings(), search()), World(error).aperform)
+        await drive_async(
+            recall_flow(QUERY, settings(), search()), World(error).aperform, is_optional
+        )
     assert caught.value is error
 
 
@@ -409,7 +499,7 @@ def test_an_encoder_that_fails_costs_the_signal_and_not_the_page(
     assert rules.cache is not None
     assert rules.cache.lookup(["near", "far", "across"]) == [None] * 3
     (record,) = caplog.records
-    assert record.name == "recall_signal.embedding"
+    assert record.name == "recall_signal._flow.embedding"
     assert "Error" in record.getMessage() or "VectorMismatch" in record.getMessage()
     assert QUERY not in caplog.text
     assert "near" not in caplog.text
@@ -444,19 +534,107 @@ class Cancelled(BaseException):
 
 
 @pytest.mark.parametrize("stop", [Cancelled, KeyboardInterrupt, asyncio.CancelledError])
-@pytest.mark.parametrize("stage", ["fetch", "embed", "select"])
-async def test_cancellation_propagates(stop: type[BaseException], stage: str) -> None:
+async def test_what_stops_the_retriever_passes_through(stop: type[BaseException]) -> None:
     error = stop()
-    found: Any = error if stage == "fetch" else candidates()
-    world = World(found, error if stage == "embed" else None, error)
-    rules = with_cache(selection=SelectionOptions())
     with pytest.raises(stop) as caught:
-        run(world, rules)
+        run(World(error), with_cache())
     assert caught.value is error
     if stop is not KeyboardInterrupt:  # asyncio re-raises that one out of the loop itself
+        flow = recall_flow(QUERY, with_cache(), search())
         with pytest.raises(stop) as caught:
-            await drive_async(recall_flow(QUERY, rules, search()), world.aperform)
+            await drive_async(flow, World(error).aperform, is_optional)
         assert caught.value is error
+
+
+@pytest.mark.parametrize("stage", ["embed", "select"])
+@pytest.mark.parametrize("stop", [Cancelled, asyncio.CancelledError])
+async def test_a_panic_of_an_extra_step_is_a_failure(
+    stop: type[BaseException], stage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """C3: a `BaseException` that ends no program costs a step only."""
+    rules = with_cache(selection=SelectionOptions())
+    embed = stop(QUERY) if stage == "embed" else None
+    for way in ("sync", "async"):
+        world = World(candidates(), embed, stop(QUERY))
+        if way == "sync":
+            outcome = run(world, rules)
+        else:
+            flow = recall_flow(QUERY, rules, search())
+            outcome = await drive_async(flow, world.aperform, is_optional)
+        assert outcome.items == ITEMS
+        assert outcome.selection.reason == "llm_error"
+        assert (outcome.confidence.reason == "embedding_failed") == (stage == "embed")
+    assert QUERY not in caplog.text
+
+
+@pytest.mark.parametrize("stage", ["embed", "select"])
+def test_the_end_of_the_program_is_not_held_up(stage: str) -> None:
+    error = KeyboardInterrupt()
+    world = World(candidates(), error if stage == "embed" else None, error)
+    with pytest.raises(KeyboardInterrupt):
+        run(world, with_cache(selection=SelectionOptions()))
+
+
+@pytest.mark.parametrize("ends", ["returns", "raises", "passes"])
+async def test_a_cancellation_that_a_step_swallows_is_raised(ends: str) -> None:
+    async def perform(request: Request) -> Any:
+        if request.name == "retrieve":
+            return candidates()
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            if ends == "passes":
+                raise
+            if ends == "raises":
+                raise RuntimeError from None
+        return [1.0, 0.0], [[1.0, 0.0]] * 3
+
+    flow = recall_flow(QUERY, with_cache(), search())
+    task = asyncio.create_task(drive_async(flow, perform, is_optional))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_the_clean_up_of_a_cancelled_task_may_ask() -> None:
+    async def clean_up() -> Outcome[Item]:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            flow = recall_flow(QUERY, with_cache(), search())
+            world = World(candidates())
+            cleaned.append(await drive_async(flow, world.aperform, is_optional))
+        raise AssertionError
+
+    cleaned: list[Outcome[Item]] = []
+    task = asyncio.create_task(clean_up())
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert cleaned[0].confidence.level == "high"
+
+
+def test_a_stop_iteration_of_the_retriever_is_raised_as_it_is() -> None:
+    """C5: not as the `RuntimeError` that a generator makes of it."""
+    error = StopIteration("theirs")
+    with pytest.raises(StopIteration) as caught:
+        run(World(error))
+    assert caught.value is error
+
+
+def test_a_stop_iteration_that_the_flow_handles_ends_nothing() -> None:
+    def flow() -> Search[Item]:
+        try:
+            yield Fetch()
+        except StopIteration:
+            raise RuntimeError("of its own") from None
+        raise AssertionError
+
+    with pytest.raises(RuntimeError, match="of its own"):
+        drive(flow(), World(StopIteration()).perform)
+    assert run(World(candidates(), StopIteration())).items == ITEMS
 
 
 # Parity
@@ -479,7 +657,9 @@ async def test_both_drivers_give_equal_outcomes(name: str) -> None:
     found, embed = PARITY[name]
     sync_world, async_world = World(found, embed), World(found, embed)
     mine = run(sync_world, with_cache())
-    theirs = await drive_async(recall_flow(QUERY, with_cache(), search()), async_world.aperform)
+    theirs = await drive_async(
+        recall_flow(QUERY, with_cache(), search()), async_world.aperform, is_optional
+    )
     assert sync_world.requests == async_world.requests
     for name in ("items", "entries", "confidence", "selection", "cosine_source", "report"):
         assert getattr(mine, name) == getattr(theirs, name)
@@ -492,7 +672,10 @@ async def test_concurrent_queries_share_a_cache_and_nothing_else() -> None:
     pages = [[Item("near"), Item("far")], [Item("across")], [Item("far"), Item("near")]] * 20
     worlds = [World(candidates(page)) for page in pages]
     outcomes = await asyncio.gather(
-        *(drive_async(recall_flow(QUERY, rules, search()), world.aperform) for world in worlds)
+        *(
+            drive_async(recall_flow(QUERY, rules, search()), world.aperform, is_optional)
+            for world in worlds
+        )
     )
     for page, outcome in zip(pages, outcomes, strict=True):
         assert outcome.items == page

@@ -12,10 +12,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import test_score_table as table
-from test_scores import COSINES, NUMBERS, pair
 
 from recall_signal import ScoreKind, scores
+from tests.core import test_score_table as table
+from tests.core.test_scores import COSINES, NUMBERS, pair
 
 Formula = Callable[[float], float | None]
 Place = tuple[str, ScoreKind]

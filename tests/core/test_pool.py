@@ -21,11 +21,11 @@ def test_every_column_may_be_there() -> None:
         ids=["a", None],
         texts=["one", "two"],
         scores=[1.0, None],
-        vectors=np.zeros((2, 3)),
-        query_vector=np.zeros(3),
+        query="which of them",
+        rerank_scores=[None, 3.0],
     )
     assert pool.ids == ["a", None]
-    assert pool.query_vector.shape == (3,)
+    assert pool.query == "which of them"
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_every_column_may_be_there() -> None:
         ("ids", ["a"]),
         ("texts", ["a", "b", "c"]),
         ("scores", []),
-        ("vectors", np.zeros((3, 2))),
+        ("rerank_scores", np.zeros(3)),
     ],
 )
 def test_a_column_of_another_length_is_refused_by_name(column: str, value: Any) -> None:
@@ -48,10 +48,10 @@ def test_a_refusal_quotes_no_text() -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_the_query_vector_has_a_length_of_its_own() -> None:
-    assert len(Pool([0.5], query_vector=[0.1] * 8)) == 1
+def test_the_query_is_no_column() -> None:
+    assert len(Pool([0.5], query="a question of many words")) == 1
 
 
 def test_it_is_frozen() -> None:
     with pytest.raises(FrozenInstanceError):
-        Pool([0.5]).cosines = []  # type: ignore[misc]
+        Pool([0.5]).cosines = []

@@ -32,7 +32,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
 
 
 def options(value: ast.expr | None) -> list[ast.expr]:
-    """What an expression may come to: both arms of a condition, each part of an ``or``."""
+    """What an expression may come to: both arms of a condition, each part of an `or`."""
     if isinstance(value, ast.IfExp):
         return options(value.body) + options(value.orelse)
     if isinstance(value, ast.BoolOp):
@@ -64,18 +64,18 @@ def named(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
 
 def text_of(value: ast.expr | None) -> str | None:
     known = isinstance(value, ast.Constant) and isinstance(value.value, str)
-    return value.value if known else None  # type: ignore[union-attr, return-value]
+    return value.value if known else None
 
 
 def texts_named(tree: ast.Module) -> Texts:
     found: Texts = defaultdict(set)
     for name, option in named(tree):
-        found[name] |= {text_of(option)} - {None}  # type: ignore[arg-type]
+        found[name] |= {text_of(option)} - {None}
     return found
 
 
 def given(tree: ast.Module) -> Iterator[ast.expr]:
-    """What stands for a reason: ``unknown(...)``, ``reason=...``, ``{"reason": ...}``."""
+    """What stands for a reason: `unknown(...)`, `reason=...`, `{"reason": ...}`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id == "unknown" and node.args:

@@ -8,17 +8,19 @@ from typing import Any, get_args
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
 from recall_signal import SelectionReason, SelectionReport, assess
 from recall_signal.reports import (
     NOT_CONFIGURED,
     SELECTION_REASONS,
-    Reports,
-    fresh_copy,
+    ReportsMixin,
+    RerankReport,
+    copy_nested,
     metadata_entry,
-    report_dict,
 )
+from tests.reports import report_of
 
 APPLIED = SelectionReport(applied=True, model="fake", kept=2, dropped=1, dropped_memory_ids=("m7",))
 
@@ -35,7 +37,7 @@ def test_the_reasons_are_the_promised_closed_set() -> None:
         "selected_none",
     }
     with pytest.raises(ValidationError):
-        SelectionReport(applied=False, reason="bored")  # type: ignore[arg-type]
+        SelectionReport(applied=False, reason="bored")
 
 
 @pytest.mark.parametrize("reason", SELECTION_REASONS)
@@ -45,37 +47,86 @@ def test_not_applied_serialises_with_its_reason_alone(reason: SelectionReason) -
     assert json.loads(report.model_dump_json()) == {"applied": False, "reason": reason}
 
 
-def test_applied_serialises_its_counts_and_ids() -> None:
-    assert APPLIED.model_dump(mode="json") == {
+@pytest.mark.parametrize("count", [0, 1, 20])
+def test_applied_serialises_all_but_a_reason(count: int) -> None:
+    fields = {
         "applied": True,
         "model": "fake",
-        "kept": 2,
-        "dropped": 1,
-        "dropped_memory_ids": ["m7"],
-    }
-
-
-def test_zero_and_empty_are_set_values() -> None:
-    report = SelectionReport(applied=True, model="m", kept=0, dropped=0, dropped_memory_ids=())
-    assert report.model_dump(mode="json") == {
-        "applied": True,
-        "model": "m",
         "kept": 0,
-        "dropped": 0,
-        "dropped_memory_ids": [],
+        "dropped": count,
+        "dropped_memory_ids": [f"m{n}" for n in range(count)],
     }
-
-
-@pytest.mark.parametrize("report", [APPLIED, NOT_CONFIGURED])
-def test_a_round_trip_changes_nothing(report: SelectionReport) -> None:
+    report = SelectionReport(**fields)
+    assert report.model_dump(mode="json") == fields
     assert SelectionReport.model_validate_json(report.model_dump_json()) == report
 
 
-def test_a_selection_report_is_frozen_and_closed() -> None:
+APPLIED_FIELDS = APPLIED.model_dump()
+RERANKED: Any = {"applied": True, "scale": "logit", "scored": 1, "reordered": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (SelectionReport, {}),
+        (SelectionReport, {"applied": True}),
+        (SelectionReport, {"applied": False}),
+        (SelectionReport, {**APPLIED_FIELDS, "reason": "timeout"}),
+        (SelectionReport, {**APPLIED_FIELDS, "applied": False}),
+        (SelectionReport, {"applied": False, "reason": "timeout", "model": "m"}),
+        (SelectionReport, {"applied": False, "reason": "timeout", "kept": 0}),
+        (SelectionReport, {**APPLIED_FIELDS, "kept": -1}),
+        (SelectionReport, {**APPLIED_FIELDS, "dropped": 0}),
+        (SelectionReport, {**APPLIED_FIELDS, "dropped_memory_ids": None}),
+        (SelectionReport, {**APPLIED_FIELDS, "dropped": 21, "dropped_memory_ids": ["m"] * 21}),
+        (SelectionReport, {**APPLIED_FIELDS, "dropped": 2}),
+        (SelectionReport, {**APPLIED_FIELDS, "dropped": 25, "dropped_memory_ids": ["m"] * 19}),
+        (SelectionReport, {**APPLIED_FIELDS, "model": ""}),
+        (SelectionReport, {**APPLIED_FIELDS, "verdict": "yes"}),
+        (RerankReport, {"applied": False}),
+        (RerankReport, {**RERANKED, "reason": "timeout"}),
+        (RerankReport, {**RERANKED, "scored": None}),
+        (RerankReport, {"applied": False, "reason": "timeout", "scale": "logit"}),
+    ],
+)
+def test_a_contradiction_is_refused_by_the_type_and_by_its_schema(kind: Any, fields: Any) -> None:
+    with pytest.raises(ValidationError):
+        kind(**fields)
+    given = {name: value for name, value in fields.items() if value is not None}
+    ids = given.get("dropped_memory_ids", [])
+    if len(ids) == min(given.get("dropped", 0), 20) or len(ids) > 20:  # no schema counts by a field
+        assert not Draft202012Validator(kind.model_json_schema()).is_valid(given)
+
+
+@pytest.mark.parametrize("mode", ["validation", "serialization"])
+@pytest.mark.parametrize(
+    "report",
+    [
+        APPLIED,
+        NOT_CONFIGURED,
+        RerankReport(**RERANKED),
+        RerankReport(applied=False, reason="timeout"),
+    ],
+)
+def test_the_schema_says_the_two_shapes(report: Any, mode: Any) -> None:
+    schema = type(report).model_json_schema(mode=mode)
+    applied, not_applied = schema["oneOf"]
+    assert applied["additionalProperties"] is not_applied["additionalProperties"] is False
+    assert set(not_applied["required"]) == {"applied", "reason"}
+    Draft202012Validator(schema).validate(report.model_dump(mode="json"))
+
+
+def test_a_lone_surrogate_in_an_id_is_valid_json() -> None:
+    report = SelectionReport(
+        applied=True, model="m\udfff", kept=0, dropped=1, dropped_memory_ids=["\ud800a"]
+    )
+    assert json.loads(report.model_dump_json())["dropped_memory_ids"] == ["?a"]
+    assert report.model == "m?"
+
+
+def test_a_report_is_frozen() -> None:
     with pytest.raises(ValidationError):
         APPLIED.kept = 5
-    with pytest.raises(ValidationError):
-        SelectionReport(applied=True, verdict="yes")  # type: ignore[call-arg]
 
 
 def test_not_configured_is_what_its_name_says() -> None:
@@ -84,7 +135,7 @@ def test_not_configured_is_what_its_name_says() -> None:
 
 
 def report() -> dict[str, Any]:
-    return report_dict(assess([0.9, 0.5]), APPLIED, "store")
+    return report_of(assess([0.9, 0.5]), APPLIED, "store")
 
 
 def test_the_report_is_versioned_plain_json() -> None:
@@ -99,7 +150,7 @@ def test_the_report_is_versioned_plain_json() -> None:
 def test_a_report_can_be_changed_without_changing_what_it_was_made_of() -> None:
     confidence = assess([0.9, 0.5])
     selection = APPLIED.model_copy(deep=True)
-    value = report_dict(confidence, selection, "store")
+    value = report_of(confidence, selection, "store")
     value["confidence"]["level"] = "changed"
     value["selection"]["dropped_memory_ids"].append("changed")
     assert confidence.level == "high"
@@ -108,7 +159,9 @@ def test_a_report_can_be_changed_without_changing_what_it_was_made_of() -> None:
 
 @pytest.mark.parametrize("selection", [APPLIED, NOT_CONFIGURED])
 def test_every_response_gives_its_reports_as_a_dict(selection: SelectionReport) -> None:
-    class Response(Reports):
+    class Response(ReportsMixin):
+        shown = 1
+
         def __init__(self) -> None:
             self.confidence, self.selection = assess([0.9, 0.5]), selection
             self.cosine_source = "vectors"
@@ -162,14 +215,14 @@ def containers(value: Any) -> list[Any]:
 @UNHURRIED
 @given(st.dictionaries(st.text(), JSON, max_size=4))
 def test_a_fresh_copy_is_equal_and_new_all_the_way_down(value: dict[str, Any]) -> None:
-    copy = fresh_copy(value)
+    copy = copy_nested(value)
     assert copy == value
     assert not {id(item) for item in containers(copy)} & {id(item) for item in containers(value)}
 
 
 def test_a_fresh_copy_shares_what_it_cannot_know() -> None:
     handle, frozen = object(), (1, 2)
-    copy = fresh_copy({"handle": handle, "frozen": frozen, "deep": [{"handle": handle}]})
+    copy = copy_nested({"handle": handle, "frozen": frozen, "deep": [{"handle": handle}]})
     assert copy["handle"] is handle
     assert copy["frozen"] is frozen
     assert copy["deep"][0]["handle"] is handle
@@ -178,7 +231,7 @@ def test_a_fresh_copy_shares_what_it_cannot_know() -> None:
 def test_metadata_that_holds_itself_is_handed_on() -> None:
     value: dict[str, Any] = {"n": 1}
     value["self"] = value
-    copy = fresh_copy(value)
+    copy = copy_nested(value)
     assert copy is not value
     assert copy["self"]["n"] == 1
 
@@ -187,7 +240,7 @@ def test_cycles_that_branch_end_soon() -> None:
     """Each level of recursion that went on by itself would double the time."""
     parent: dict[str, Any] = {"name": "p"}
     parent["kids"] = [{"parent": parent}, {"parent": parent}]
-    copy = fresh_copy(parent)
+    copy = copy_nested(parent)
     assert copy is not parent
     assert copy["kids"] is parent["kids"]
 
@@ -207,7 +260,7 @@ def test_a_copy_may_be_made_while_another_thread_writes() -> None:
     writer.start()
     try:
         for _ in range(2_000):
-            assert fresh_copy(value).keys() - {"new"} == kept
+            assert copy_nested(value).keys() - {"new"} == kept
     finally:
         sys.setswitchinterval(interval)
         stop.set()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from recall_signal import NOT_CONVERTIBLE, ConfigurationError, InvalidInputError, ScoreKind
 from recall_signal.scores import parse_score_kind, to_cosine, to_cosines
+from tests.ids import stable_repr
 
 UNHURRIED = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
@@ -178,7 +179,7 @@ def test_arrays_are_taken() -> None:
     assert all(type(cosine) is float for cosine in cosines or [])
 
 
-@pytest.mark.parametrize("score", ["0.5", b"0.5", True, [0.5], {}, 1j, object()], ids=repr)
+@pytest.mark.parametrize("score", ["0.5", b"0.5", True, [0.5], {}, 1j, object()], ids=stable_repr)
 def test_a_score_that_is_not_a_number_is_refused_by_its_type(score: Any) -> None:
     name = type(score).__name__
     with pytest.raises(InvalidInputError, match=f"must be a number or None, got {name}"):

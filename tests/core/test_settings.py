@@ -5,16 +5,18 @@ from typing import Any
 import pytest
 
 from recall_signal import Baseline, Calibration, ConfigurationError, ScoreKind, Thresholds
+from recall_signal._flow.items import has_settled_page, item_id
+from recall_signal._steps.timeouts import CallLimits
+from recall_signal._wrapper.model_calls import missing_model
+from recall_signal._wrapper.settings import RetrieverSettings, SignalSettings
 from recall_signal.errors import CalibrationError
-from recall_signal.items import id_in
 from recall_signal.reranking import RerankerOptions, Reranking
 from recall_signal.selection import SelectionOptions
-from recall_signal.settings import SignalFields, WrapperFields
 
 
-def flow_settings(settings: SignalFields, encodes: bool = False) -> Any:
+def flow_settings(settings: SignalSettings, encodes: bool = False) -> Any:
     return settings.flow_settings(
-        id_of=str, text_of=str, read_text_of=str, encodes=encodes, embed_limit=5
+        id_of=str, text_of=str, read_text_of=str, content_of=str, encodes=encodes, embed_limit=5
     )
 
 
@@ -30,22 +32,22 @@ class Unprintable:
 
 
 def test_an_id_comes_from_the_metadata_where_it_has_one() -> None:
-    assert id_in({"key": 7}, "key", "own") == "7"
-    assert id_in({}, "key", "own") == "own"
-    assert id_in({"key": 7}, None, "own") == "own"
+    assert item_id({"key": 7}, "key", "own") == "7"
+    assert item_id({}, "key", "own") == "own"
+    assert item_id({"key": 7}, None, "own") == "own"
 
 
 def test_an_id_that_cannot_be_written_down_is_none() -> None:
-    assert id_in({"key": Unprintable()}, "key", "own") == "own"
+    assert item_id({"key": Unprintable()}, "key", "own") == "own"
 
 
 def test_both_what_belongs_to_an_encoder_and_what_does_not_are_checked() -> None:
     bound, free = Thresholds(encoder="a"), Thresholds()
-    SignalFields(thresholds=bound).check_encoder("a")
-    SignalFields(thresholds=bound).check_encoder(None)
-    SignalFields(thresholds=free).check_encoder("b")
+    SignalSettings(thresholds=bound).check_encoder("a")
+    SignalSettings(thresholds=bound).check_encoder(None)
+    SignalSettings(thresholds=free).check_encoder("b")
     with pytest.raises(ConfigurationError, match="'a' and cannot be used with 'b'"):
-        SignalFields(thresholds=bound).check_encoder("b")
+        SignalSettings(thresholds=bound).check_encoder("b")
 
 
 @pytest.mark.parametrize(
@@ -55,19 +57,27 @@ def test_both_what_belongs_to_an_encoder_and_what_does_not_are_checked() -> None
         ({"pool_size": "a secret"}, "pool_size: input should be a valid integer, got str"),
         ({"colour": 1}, "colour: there is no such setting"),
         ({"score_kind": "cosin"}, "cosin"),
-        ({"calibration": {"mode": "null"}}, "calibration must come from Calibration.fit"),
+        ({"calibration": {"mode": "null"}}, "come from Calibration.fit"),
         ({"metadata_key": "score"}, "metadata_key 'score' has a meaning of its own"),
+        ({"score_key": "s"}, "score_key='s' needs score_kind=, .* got 'auto'"),
+        ({"score_key": "", "score_kind": "cosine"}, "score_key: .*at least 1 character"),
+        ({"score_key": 3, "score_kind": "cosine"}, "score_key: .*a valid string, got 3"),
+        (
+            {"score_key": "recall", "score_kind": "cosine"},
+            "score_key and metadata_key are both 'recall'",
+        ),
     ],
 )
 def test_a_wrong_setting_is_named_and_no_text_is_shown(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said) as caught:
-        WrapperFields(**given)
-    assert str(caught.value).startswith("WrapperFields: ")
+        RetrieverSettings(**given)
+    assert str(caught.value).startswith("RetrieverSettings: ")
+    assert str(caught.value).count("RetrieverSettings: ") == 1
     assert "a secret" not in str(caught.value)
 
 
 def test_what_is_missing_is_named() -> None:
-    class Needing(SignalFields):
+    class Needing(SignalSettings):
         retriever: str
 
     with pytest.raises(ConfigurationError, match="Needing: retriever is required"):
@@ -75,49 +85,82 @@ def test_what_is_missing_is_named() -> None:
 
 
 def test_a_pool_below_the_page_is_refused_only_where_it_was_chosen() -> None:
-    WrapperFields().check_page(60)
-    WrapperFields(pool_size=5).check_page(None)
+    RetrieverSettings().check_page(60)
+    RetrieverSettings(pool_size=5).check_page(None)
     with pytest.raises(ConfigurationError, match="pool_size=4 is below the page's k=5"):
-        WrapperFields(pool_size=4).check_page(5)
+        RetrieverSettings(pool_size=4).check_page(5)
 
 
 def test_a_declared_kind_is_known_by_its_name() -> None:
-    assert SignalFields(score_kind="cosine").declared_kind is ScoreKind.COSINE
-    assert SignalFields().declared_kind is None
+    assert SignalSettings(score_kind="cosine").declared_kind is ScoreKind.COSINE
+    assert SignalSettings().declared_kind is None
 
 
 def test_a_calibration_decides_and_a_baseline_beside_it_listens() -> None:
     fitted, baseline = calibration(), Baseline()
-    assert flow_settings(SignalFields()).calibration is None
-    assert flow_settings(SignalFields(calibration=fitted)).calibration is fitted
-    assert flow_settings(SignalFields(baseline=baseline)).calibration is baseline
-    both = flow_settings(SignalFields(calibration=fitted, baseline=baseline)).calibration
+
+    def in_force(**given: Any) -> Any:
+        return flow_settings(SignalSettings(**given)).calibration.current()
+
+    assert in_force() is None
+    assert in_force(calibration=fitted) is fitted
+    assert in_force(baseline=baseline) is baseline
+    both = in_force(calibration=fitted, baseline=baseline)
     assert (both.calibration, both.baseline) == (fitted, baseline)
     with pytest.raises(CalibrationError, match="fitted with the encoder 'a'"):
-        SignalFields(calibration=fitted).check_encoder("b")
+        SignalSettings(calibration=fitted).check_encoder("b")
 
 
 def test_what_attaches_a_signal_alone_neither_reranks_nor_selects() -> None:
-    made = flow_settings(SignalFields())
+    made = flow_settings(SignalSettings())
     assert (made.reranking, made.selection, made.cache) == (None, None, None)
-    assert flow_settings(SignalFields(), encodes=True).cache is not None
+    assert flow_settings(SignalSettings(), encodes=True).cache is not None
 
 
 def test_a_reranker_is_used_where_that_is_asked_for() -> None:
     options = RerankerOptions(len)
-    assert WrapperFields(reranker=options).reranking is None
-    plain = WrapperFields(reranker=options, use_rerank=True, reorder=False).reranking
+    unused = RetrieverSettings(reranker=options)
+    assert flow_settings(unused).reranking is None
+    assert unused.reranking == Reranking(options), "a call may ask for it"
+    assert RetrieverSettings().reranking is None
+    plain = RetrieverSettings(reranker=options, use_rerank=True, reorder=False).reranking
     assert plain == Reranking(options, reorder=False)
-    beside = WrapperFields(reranker=options, use_rerank=True, calibration=calibration())
-    assert beside.reranking == Reranking(options, reorder=True, learnt=None, prior=0.5)
+    beside = RetrieverSettings(reranker=options, use_rerank=True, calibration=calibration())
+    assert beside.reranking == Reranking(options, reorder=True, learned=None, prior=0.5)
     with pytest.raises(ConfigurationError, match="use_rerank=True needs a reranker, got None"):
-        assert WrapperFields(use_rerank=True).reranking
+        RetrieverSettings(use_rerank=True).check_rerank()
 
 
 def test_a_timeout_of_its_own_goes_before_that_of_the_selectors_options() -> None:
     options = SelectionOptions(timeout=9.0)
-    assert flow_settings(WrapperFields(selector_options=options)).selection is None
-    assert flow_settings(WrapperFields(selector=len)).selection == SelectionOptions()
-    assert flow_settings(WrapperFields(selector=len, selector_options=options)).selection == options
-    own = WrapperFields(selector=len, selector_options=options, selector_timeout=2.0)
+    assert flow_settings(RetrieverSettings(selector_options=options)).selection is None
+    assert flow_settings(RetrieverSettings(selector=len)).selection == SelectionOptions()
+    assert (
+        flow_settings(RetrieverSettings(selector=len, selector_options=options)).selection
+        == options
+    )
+    own = RetrieverSettings(selector=len, selector_options=options, selector_timeout=2.0)
     assert flow_settings(own).selection.timeout == 2.0
+
+
+@pytest.mark.parametrize(
+    ("scores", "size", "settled"),
+    [
+        ([0.9, 0.5, 0.1], 2, True),
+        ([0.1, 0.5, 0.9], 2, True),
+        ([0.9, 0.5, 0.5], 2, False),
+        ([0.9, 0.9, 0.1], 2, False),
+        ([0.9, 0.5, 0.1, 0.1], 2, True),
+        ([0.5, 0.5], 2, True),
+        ([0.5, 0.5, 0.5], None, True),
+        ([0.9, None, 0.1], 2, False),
+        ([0.9, float("nan"), 0.1], 2, False),
+    ],
+)
+def test_a_page_is_settled_where_no_scores_tie(scores: Any, size: Any, settled: bool) -> None:
+    assert has_settled_page(scores, size) is settled
+
+
+def test_a_model_that_is_not_there_says_so() -> None:
+    with pytest.raises(ConfigurationError, match="this wrapper has no selector"):
+        missing_model("selector").within(CallLimits(), None, object(), None)

@@ -11,31 +11,39 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_core.load import dumpd
+from langchain_core.messages import AIMessage, ToolMessage, messages_to_dict
+from llama_index.core.schema import NodeWithScore, TextNode
 
 from recall_signal import RecallConfidence, assess
 from recall_signal.confidence import LEVELS, unknown
-from recall_signal.reports import NOT_CONFIGURED, Reports, metadata_entry, report_dict
-from recall_signal.signals import (
-    UNREAD,
+from recall_signal.report_parsing import (
+    NO_SIGNAL,
     advice_in,
-    confidence_in,
+    get_field,
     level_in,
-    part_of,
+    parse_confidence,
     report_in,
     strongest,
 )
+from recall_signal.reports import NOT_CONFIGURED, ReportsMixin, metadata_entry
+from tests.ids import stable_repr
+from tests.reports import report_of
 
 STRONG = assess([0.9, 0.5, 0.45, 0.4])
 WEAK = assess([0.2, 0.195, 0.19, 0.185])
-REPORT = report_dict(STRONG, NOT_CONFIGURED, "store")
+REPORT = report_of(STRONG, NOT_CONFIGURED, "store")
 FIELDS = REPORT["confidence"]
+ARTIFACT = {"v": 1, "documents": [], "recall": REPORT, "error": None}
 
 
 @dataclass
-class Response(Reports):
+class Response(ReportsMixin):
     confidence: RecallConfidence = STRONG
     selection: Any = NOT_CONFIGURED
     cosine_source: Any = "store"
+    shown: int = 1  # a property of the class
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
@@ -50,7 +58,7 @@ HOLDERS: dict[str, Any] = {
     "report with the confidence itself": {"confidence": STRONG},
     "fields": FIELDS,
     "entry": metadata_entry(REPORT, 0, 0.9),
-    "artifact": {"v": 1, "documents": [], "recall": REPORT, "error": None},
+    "artifact": ARTIFACT,
     "artifact with the response": {"recall": Response()},
     "with metadata": carrier(),
     "dict with metadata": {"metadata": {"recall": REPORT}},
@@ -63,10 +71,54 @@ HOLDERS: dict[str, Any] = {
 @pytest.mark.parametrize("name", HOLDERS)
 def test_every_holder_has_the_same_signal(name: str) -> None:
     holder = HOLDERS[name]
-    assert report_in(holder)["confidence"] == FIELDS  # type: ignore[index]
-    assert confidence_in(holder) == STRONG
+    assert report_in(holder)["confidence"] == FIELDS
+    assert parse_confidence(holder) == STRONG
     assert level_in(holder) == STRONG.level == "high"
     assert advice_in(holder) == "read"
+
+
+RESULT = {"v": 1, "results": [], "recall": REPORT, "error": None}
+DUMPS: dict[str, Any] = {
+    "node": NodeWithScore(node=TextNode(text="t", metadata={"recall": REPORT})).model_dump(),
+    "node, its own way": NodeWithScore(node=TextNode(metadata={"recall": REPORT})).to_dict(),
+    "message": messages_to_dict([ToolMessage("", tool_call_id="1", artifact=ARTIFACT)])[0],
+    "answer": messages_to_dict([AIMessage("", response_metadata={"recall": REPORT})])[0],
+    "message, serialised": dumpd(ToolMessage("", tool_call_id="1", artifact=ARTIFACT)),
+    "document, serialised": dumpd(Document("", metadata={"recall": REPORT})),
+}
+OF_TOOLS: dict[str, Any] = {
+    "artifact": ARTIFACT,
+    "structured content": RESULT,
+    "message": ToolMessage("", tool_call_id="1", artifact=ARTIFACT),
+    "message as a dict": DUMPS["message"],
+    "output": SimpleNamespace(raw_output=ARTIFACT),
+    "of a protocol": SimpleNamespace(artifact={"structured_content": RESULT}),
+}
+
+
+@pytest.mark.parametrize("name", DUMPS)
+def test_dumps_are_read(name: str) -> None:
+    assert report_in(DUMPS[name]) == REPORT
+    assert report_in([DUMPS[name]]) == REPORT
+
+
+@pytest.mark.parametrize("name", OF_TOOLS)
+def test_a_tool_has_its_report_under_one_key(name: str) -> None:
+    assert report_in(OF_TOOLS[name], "signal") == REPORT
+
+
+@pytest.mark.parametrize("key", ["recall", "signal"])
+@pytest.mark.parametrize("name", [*DUMPS, "artifact", "recall"])
+def test_what_somebody_stored_is_no_report(name: str, key: str) -> None:
+    """None of these stands under the wrapper's key."""
+    fake = {name: {**DUMPS, "artifact": ARTIFACT, "recall": {"recall": REPORT}}[name]}
+    stored = {"source": "a", "node": fake, "data": fake, "kwargs": fake, "artifact": fake, **fake}
+    stored.pop(key, None)
+    document, node = Document("", metadata=stored), TextNode(metadata=stored)
+    for holder in (document, document.model_dump(), dumpd(document), node, node.to_dict()):
+        assert report_in(holder, key) is None
+    for holder in (NodeWithScore(node=node), NodeWithScore(node=node).to_dict()):
+        assert report_in(holder, key) is None
 
 
 def test_what_else_is_in_a_report_stays_in_it() -> None:
@@ -134,7 +186,7 @@ FOREIGN = [
 @pytest.mark.parametrize("value", FOREIGN, ids=lambda value: type(value).__name__)
 def test_what_is_no_report_has_no_signal(value: Any) -> None:
     assert report_in(value) is None
-    assert confidence_in(value) is None
+    assert parse_confidence(value) is None
     assert level_in(value) == "unknown"
     assert advice_in(value) == "undecided"
 
@@ -147,11 +199,11 @@ def test_a_value_with_a_level_of_its_own_is_asked_for_ours_first() -> None:
 
 
 def test_a_field_of_a_newer_release_is_ignored() -> None:
-    assert confidence_in({**FIELDS, "novelty": 0.3, "recall": None}) == STRONG
+    assert parse_confidence({**FIELDS, "novelty": 0.3, "recall": None}) == STRONG
 
 
 def test_a_field_that_is_missing_is_empty() -> None:
-    read = confidence_in({"confidence": {"level": "low"}})
+    read = parse_confidence({"confidence": {"level": "low"}})
     assert read == RecallConfidence(level="low", result_count=0, rationale="")
 
 
@@ -167,17 +219,17 @@ def test_a_field_that_is_missing_is_empty() -> None:
         ("match", ["near_miss"]),
         ("probability", Hostile()),
     ],
-    ids=repr,
+    ids=stable_repr,
 )
 def test_a_field_of_a_wrong_type_is_empty_and_the_others_stay(name: str, wrong: Any) -> None:
     empty = RecallConfidence(level="high", result_count=0, rationale="")
     expected = STRONG.model_copy(update={name: getattr(empty, name)})
-    assert confidence_in({**FIELDS, name: wrong}) == expected
+    assert parse_confidence({**FIELDS, name: wrong}) == expected
 
 
 def test_all_fields_of_wrong_types_leave_the_level() -> None:
     wrong = {name: object() for name in FIELDS}
-    read = confidence_in({**wrong, "level": "moderate"})
+    read = parse_confidence({**wrong, "level": "moderate"})
     assert read == RecallConfidence(level="moderate", result_count=0, rationale="")
 
 
@@ -186,13 +238,13 @@ def test_a_level_may_be_a_member_of_an_enum() -> None:
         LOW = "low"
 
     assert type(level_in({"level": Level.LOW})) is str
-    assert confidence_in({"level": Level.LOW}).level == "low"  # type: ignore[union-attr]
+    assert parse_confidence({"level": Level.LOW}).level == "low"
 
 
 def test_through_json_and_back() -> None:
-    for confidence in (STRONG, WEAK, assess([]), unknown("no_scores", 3), UNREAD):
-        report = report_dict(confidence, NOT_CONFIGURED, None)
-        assert confidence_in(json.loads(json.dumps(report))) == confidence
+    for confidence in (STRONG, WEAK, assess([]), unknown("no_scores", 3), NO_SIGNAL):
+        report = report_of(confidence, NOT_CONFIGURED, None)
+        assert parse_confidence(json.loads(json.dumps(report))) == confidence
 
 
 JSON = st.recursive(
@@ -212,7 +264,7 @@ def test_it_never_raises(value: Any, level: str) -> None:
     assert level_in(value) in LEVELS
     assert advice_in(value) in ("read", "fallback", "undecided")
     fields = value if isinstance(value, dict) else {"top_score": value}
-    read = confidence_in({"confidence": {**fields, "level": level}})
+    read = parse_confidence({"confidence": {**fields, "level": level}})
     assert read is None or read.level in LEVELS
 
 
@@ -227,11 +279,40 @@ def test_the_strongest_is_the_best_measured_one_and_the_first_of_those() -> None
     assert strongest([]) is None
 
 
-def test_a_part_of_a_mapping_or_of_an_object() -> None:
-    assert part_of({"a": 1}, "a") == part_of(SimpleNamespace(a=1), "a") == 1
-    assert part_of({}, "get") is None
-    assert part_of(5, "a") is None
+def test_pages_worth_reading_speak_before_better_levels() -> None:
+    emptied = {"confidence": {"level": "high"}, "advice": "fallback"}
+    weak, readable = {"level": "low"}, {"level": "moderate"}
+    assert strongest([emptied, weak, readable]) is readable
+    assert strongest([weak, emptied]) is emptied
+
+
+@pytest.mark.parametrize(
+    ("report", "expected"),
+    [
+        ({"advice": "fallback"}, "fallback"),
+        ({"advice": "undecided"}, "undecided"),
+        ({"advice": "go"}, "read"),
+        ({"advice": ["fallback"]}, "read"),
+        ({"selection": {"applied": False, "reason": "selected_none"}}, "fallback"),
+        ({"selection": {"applied": True, "kept": 0}}, "fallback"),
+        ({"selection": {"applied": True, "kept": 1}}, "read"),
+        ({"selection": "none"}, "read"),
+    ],
+)
+def test_the_advice_of_a_report_goes_before_its_level(report: Any, expected: str) -> None:
+    assert advice_in({"confidence": {"level": "high"}, **report}) == expected
+    assert advice_in(report) == "undecided"  # without a signal
+
+
+def test_a_field_of_a_mapping_or_of_an_object() -> None:
+    assert get_field({"a": 1}, "a") == get_field(SimpleNamespace(a=1), "a") == 1
+    assert get_field({}, "get") is None
+    assert get_field(5, "a") is None
 
 
 def test_what_stands_for_no_signal_says_why() -> None:
-    assert (UNREAD.level, UNREAD.reason, UNREAD.result_count) == ("unknown", "no_signal", 0)
+    assert (NO_SIGNAL.level, NO_SIGNAL.reason, NO_SIGNAL.result_count) == (
+        "unknown",
+        "no_signal",
+        0,
+    )

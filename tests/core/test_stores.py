@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from recall_signal import ConfigurationError, InvalidInputError, InvalidResultError, ScoreKind
-from recall_signal.items import checked_items
-from recall_signal.stores import AdapterRegistry, Reading, checked, read_scores
+from recall_signal._flow.items import validate_page
+from recall_signal.stores import AdapterRegistry, ScoreReading, read_scores, validated
 
 RISING = [0.1, 0.2, 0.4, 0.9]
 
@@ -26,32 +26,50 @@ def test_what_is_not_one_plain_search_may_rise() -> None:
     assert read_scores(RISING, ScoreKind.COSINE, "declared").cosines == RISING
 
 
-@pytest.mark.parametrize("reading", ["text", None, [0.5], Reading([0.5, 0.4])])
-def test_an_adapter_must_read_one_number_for_each_hit(reading: Any) -> None:
-    with pytest.raises(ValueError, match="adapter"):
-        checked(reading, 1)
+@pytest.mark.parametrize(
+    ("reading", "message"),
+    [
+        ("text", "must return a ScoreReading, got str"),
+        (None, "must return a ScoreReading, got NoneType"),
+        ([0.5], "must return a ScoreReading, got list"),
+        (ScoreReading([0.5, 0.4]), "one value for each of 1 hits, got 2"),
+        (ScoreReading(None, scores=[]), "one value for each of 1 hits, got 0"),
+        (ScoreReading(None, scores=["7"]), "a score must be a number"),
+    ],
+)
+def test_an_adapter_must_read_one_number_for_each_hit(reading: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        validated(reading, 1)
+
+
+@pytest.mark.parametrize("fields", [{"reason": 5}, {"source": 5}, {"source": "elsewhere"}])
+def test_a_reading_of_other_types_is_refused_where_it_is_made(fields: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError, match=f"the {next(iter(fields))} of a ScoreReading"):
+        ScoreReading(None, **fields)
 
 
 @pytest.mark.parametrize("given", ["a", "0.9", True, b"1"])
 def test_what_float_would_take_is_no_number_all_the_same(given: Any) -> None:
     with pytest.raises(InvalidInputError, match="a score must be a number or None, got "):
-        checked(Reading([given]), 1)
+        validated(ScoreReading([given]), 1)
     with pytest.raises(InvalidInputError, match="a score must be a number or None, got "):
         read_scores([given], ScoreKind.BM25, "declared")
 
 
 def test_numbers_of_other_libraries_become_plain() -> None:
-    read = checked(Reading([np.float32(0.5), None]), 2).cosines
+    read = validated(ScoreReading([np.float32(0.5), None]), 2).cosines
     assert read is not None
     assert [type(value) for value in read] == [float, type(None)]
+    plain = ScoreReading([0.5, None])
+    assert validated(plain, 2) is plain
 
 
 def test_items_of_another_class_are_no_page() -> None:
-    assert checked_items(("a", "b"), str) == ["a", "b"]
-    assert checked_items([True, 2], int) == [True, 2]
+    assert validate_page(("a", "b"), str) == ["a", "b"]
+    assert validate_page([True, 2], int) == [True, 2]
     for returned in (None, "a", ["a", 1]):
         with pytest.raises(InvalidResultError, match="list of str"):
-            checked_items(returned, str)
+            validate_page(returned, str)
 
 
 def test_hits_without_any_cosine_have_no_scores() -> None:
@@ -100,5 +118,34 @@ def test_an_adapter_is_found_along_the_class_hierarchy(adapter: Any) -> None:
     ],
 )
 def test_registering_anything_else_is_refused(store_class: Any, adapter: Any, said: str) -> None:
+    """C4: something that is no adapter is refused where it enters."""
     with pytest.raises(ConfigurationError, match=said):
         AdapterRegistry(Reader, ["search"], {}).register(store_class, adapter)
+
+
+def refuse(adapter: Reader) -> None:
+    raise ConfigurationError("its settings are wrong")
+
+
+@pytest.mark.parametrize(
+    ("place", "check"),
+    [
+        ("no_such_module:Reader", type),
+        (f"{__name__}:NoSuchReader", type),
+        (f"{__name__}:Store", type),
+        (f"{__name__}:Reader", refuse),
+    ],
+)
+def test_an_adapter_that_cannot_be_loaded_reads_no_scores(
+    place: str, check: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    registry = AdapterRegistry(Reader, ["search"], {NAME: place}, check)
+    found = registry.find(Store())
+    assert type(found) is Reader
+    assert f"loading the store adapter {place} failed" in caplog.text
+    assert registry.find(Store()) is found
+
+
+def test_wrong_settings_are_refused_at_registration() -> None:
+    with pytest.raises(ConfigurationError, match="its settings are wrong"):
+        AdapterRegistry(Reader, ["search"], {}, refuse).register(NAME, Reader())

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from recall_signal import InvalidInputError, assess
 from recall_signal.pool import Pool
-from recall_signal.reports import NOT_CONFIGURED, metadata_entry, report_dict
+from recall_signal.reports import NOT_CONFIGURED, metadata_entry
 from recall_signal.testing import AdapterConformance, Seen, SettableEncoder, vectors_with_cosines
+from tests.reports import report_of
 
 
 class TestVectors:
@@ -120,7 +121,7 @@ class Bare:
 
 
 class Wrapped:
-    """Adds the entry as an adapter would; ``fault`` names one thing that it does wrong."""
+    """Adds the entry as an adapter would; `fault` names one thing that it does wrong."""
 
     def __init__(self, bare: Bare, pool_size: int, fault: str | None) -> None:
         self.bare, self.pool_size, self.fault = bare, pool_size, fault
@@ -144,7 +145,7 @@ class Wrapped:
     def invoke(self, query: str) -> list[Item]:
         pool = self.recall(query).pool
         cosines = [*pool.cosines, *[None] * self.bare.k]
-        report = report_dict(assess(pool), NOT_CONFIGURED, "store")
+        report = report_of(assess(pool), NOT_CONFIGURED, "store")
         page = []
         for rank, item in enumerate(self.bare.invoke(query)):
             entry = metadata_entry(report, rank, cosines[rank])

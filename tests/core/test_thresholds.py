@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recall_signal import ConfigurationError, Thresholds
+from recall_signal import ConfigurationError, Thresholds, assess
+from tests.ids import stable_repr
 
 CUTS = [field.name for field in fields(Thresholds) if field.name != "encoder"]
 
@@ -29,7 +30,7 @@ def test_the_defaults_are_the_published_cuts() -> None:
 
 
 @pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.float64(2), np.int64(2)])
-@pytest.mark.parametrize("name", ["prominence_high", "cosine_high", "separation_high"])
+@pytest.mark.parametrize("name", ["prominence_high", "separation_high"])
 def test_any_real_number_becomes_a_built_in_float(name: str, value: Any) -> None:
     cut = getattr(Thresholds(**{name: value}), name)
     assert cut == 2.0
@@ -39,7 +40,7 @@ def test_any_real_number_becomes_a_built_in_float(name: str, value: Any) -> None
 @pytest.mark.parametrize(
     "value",
     [True, False, np.True_, float("nan"), float("inf"), -float("inf"), "0.4", None, [0.4], 1j],
-    ids=repr,
+    ids=stable_repr,
 )
 @pytest.mark.parametrize("name", CUTS)
 def test_what_is_not_a_finite_number_is_refused_by_name(name: str, value: Any) -> None:
@@ -55,7 +56,7 @@ def test_a_number_that_no_float_can_hold_is_refused_by_name(value: Any) -> None:
 
 def test_a_refusal_does_not_quote_text() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        Thresholds(cosine_low="my password")  # type: ignore[arg-type]
+        Thresholds(cosine_low="my password")
     assert "password" not in str(caught.value)
     assert "str" in str(caught.value)
 
@@ -70,6 +71,32 @@ def test_the_cuts_of_a_group_must_rise(
         Thresholds(**cuts)
 
 
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        {"cosine_low": 1.5, "cosine_moderate": 1.5, "cosine_high": 1.5},
+        {"cosine_high": 1.0001},
+        {"cosine_high": 2},
+        {"cosine_low": -1.0},
+        {"cosine_low": -3, "cosine_moderate": -2, "cosine_high": -1.5},
+        {"prominence_low": -0.01},
+        {"prominence_low": -3, "prominence_moderate": -2, "prominence_high": -1},
+        {"prominence_high": 1000},
+    ],
+)
+def test_a_cut_that_nothing_or_everything_reaches_is_refused(cuts: dict[str, Any]) -> None:
+    """B6: a cut has to separate something."""
+    group = next(iter(cuts)).partition("_")[0]
+    with pytest.raises(ConfigurationError, match=rf"Thresholds\.{group}_\* must lie .* got low="):
+        Thresholds(**cuts)
+
+
+def test_the_outermost_cuts_that_can_be_reached() -> None:
+    cuts = Thresholds(cosine_low=-0.999, cosine_high=1, prominence_low=0, prominence_high=999)
+    assert assess([1.0, 0.5], thresholds=cuts).level == "moderate"
+    assert assess([-0.999, -1.0], thresholds=cuts).level == "low"
+
+
 def test_equal_cuts_are_allowed() -> None:
     assert Thresholds(cosine_low=0.5, cosine_moderate=0.5, cosine_high=0.5).cosine_high == 0.5
 
@@ -77,13 +104,13 @@ def test_equal_cuts_are_allowed() -> None:
 def test_the_encoder_is_a_name_or_none() -> None:
     assert Thresholds(encoder="minilm").encoder == "minilm"
     with pytest.raises(ConfigurationError, match="encoder must be a name or None, got int"):
-        Thresholds(encoder=7)  # type: ignore[arg-type]
+        Thresholds(encoder=7)
 
 
 def test_it_is_frozen_and_comparable() -> None:
     cuts = Thresholds()
     with pytest.raises(FrozenInstanceError):
-        cuts.cosine_low = 0.1  # type: ignore[misc]
+        cuts.cosine_low = 0.1
     assert cuts == Thresholds()
     assert hash(cuts) == hash(Thresholds())
 

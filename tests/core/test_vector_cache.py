@@ -1,5 +1,6 @@
 """Vectors on disk: embedded once, read back the same, and clear about a file that is unusable."""
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -12,8 +13,8 @@ from typing import Any
 import pytest
 
 from recall_signal import ConfigurationError, InvalidInputError
-from recall_signal import vector_cache as module
-from recall_signal.vector_cache import CachedEncoder
+from recall_signal.cli import _vector_cache as module
+from recall_signal.cli._vector_cache import CachedEncoder
 
 
 class Counting:
@@ -89,7 +90,6 @@ def test_half_a_surrogate_pair_is_a_text_of_its_own(path: Path) -> None:
 
 def test_progress_counts_what_is_embedded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "EMBED_BATCH", 2)
-    monkeypatch.setattr(module, "READ_BATCH", 2)
     seen: list[tuple[int, int]] = []
     encoder = Counting()
     cached = CachedEncoder(encoder, path, progress=lambda done, total: seen.append((done, total)))
@@ -160,7 +160,7 @@ def test_a_cut_vector(path: Path) -> None:
     CachedEncoder(Counting(), path).embed_documents(["a"])
     with closing(sqlite3.connect(path)) as store, store:
         store.execute("UPDATE vectors SET vector = x'0102'")
-    with pytest.raises(ConfigurationError, match="vectors of another length"):
+    with pytest.raises(ConfigurationError, match=r"is damaged \(it holds something else"):
         CachedEncoder(Counting(), path).embed_documents(["a"])
 
 
@@ -220,7 +220,7 @@ def test_threads_share_a_file(path: Path) -> None:
 
 PROCESS = """
 import sys
-from recall_signal.vector_cache import CachedEncoder
+from recall_signal.cli._vector_cache import CachedEncoder
 class Encoder:
     name = "shared"
     def embed_query(self, text): return [0.0]
@@ -242,3 +242,75 @@ def test_processes_share_a_new_file(path: Path) -> None:
         assert process.returncode == 0, error
     with closing(sqlite3.connect(path)) as store:
         assert store.execute("SELECT count(*) FROM vectors").fetchone() == (600,)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("'text'", "is damaged"),
+        ("5", "is damaged"),
+        ("x''", "is damaged"),
+        ("x'0000803f00'", "is damaged"),
+        ("zeroblob(1000004)", "is damaged"),
+        ("x'0000803f'", "another length"),
+    ],
+)
+def test_f4_something_else_than_vectors_is_refused(path: Path, value: str, message: str) -> None:
+    """F4: a file whose rows somebody has changed, all in the same way."""
+    CachedEncoder(Counting(), path).embed_documents(["a", "b"])
+    with closing(sqlite3.connect(path)) as store, store:
+        store.execute(f"UPDATE vectors SET vector = {value}")
+    with pytest.raises(ConfigurationError, match=rf"{message}.* delete"):  # noqa: PT012
+        cached = CachedEncoder(Counting(), path)
+        cached.embed_documents(["a", "b"])
+        cached.embed_query("a")
+
+
+@pytest.mark.parametrize("figure", ["0000c07f", "0000807f", "000080ff"])
+def test_f4_vectors_that_are_not_finite_are_embedded_anew(path: Path, figure: str) -> None:
+    first = CachedEncoder(Counting(), path).embed_documents(["a", "b"])
+    with closing(sqlite3.connect(path)) as store, store:
+        store.execute(f"UPDATE vectors SET vector = x'{figure * 3}'")
+    encoder = Counting()
+    for _ in range(2):
+        assert CachedEncoder(encoder, path).embed_documents(["a", "b"]) == first
+    assert encoder.calls == [["a", "b"]]
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i, i FROM n"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "",
+        f"CREATE VIEW vectors (key, vector) AS {ENDLESS}",
+        "CREATE TABLE vectors (key, vector)",
+        f"{module.TABLE}; CREATE TABLE more (a)",
+        f"{module.TABLE}; CREATE TRIGGER t AFTER INSERT ON vectors BEGIN DELETE FROM vectors; END",
+        module.TABLE.replace(")", ", more AS (zeroblob(1000000000)))"),
+    ],
+)
+def test_f4_a_file_that_runs_somebodys_statements_is_refused(tmp_path: Path, made: str) -> None:
+    path = tmp_path / "vectors.sqlite"
+    with closing(sqlite3.connect(path)) as store:
+        store.executescript(f"{made}; PRAGMA application_id = {module.FORMAT};")
+    with pytest.raises(ConfigurationError, match=r"is damaged \(it is not made as"):
+        CachedEncoder(Counting(), path).embed_documents(["a"])
+
+
+@pytest.mark.parametrize("trap", [os.mkfifo, Path.mkdir])
+def test_f2_the_cache_is_a_regular_file(tmp_path: Path, trap: Any) -> None:
+    trap(tmp_path / "vectors.sqlite")
+    with pytest.raises(ConfigurationError, match="cannot be used: It is"):
+        CachedEncoder(Counting(), tmp_path / "vectors.sqlite").embed_documents(["a"])
+
+
+def test_a_new_folder_is_the_users_alone(tmp_path: Path) -> None:
+    """F4: a cache is made under mode 0700."""
+    before = os.umask(0)
+    try:
+        CachedEncoder(Counting(), tmp_path / "new" / "v.sqlite").embed_documents(["a"])
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700

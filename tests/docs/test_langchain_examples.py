@@ -12,7 +12,7 @@ SAID = {
     "rag_chain.py": [
         "Warm the door with a hair dryer",
         "Not in my sources: they name Slate's database, but not its version.",
-        "Not in my sources. (none: the model was not asked)",
+        "Not in my sources; no model was asked.\n  [fallback: none]",
     ],
     "langgraph_web_fallback.py": [
         "signal -.-> web_search",

@@ -1,9 +1,9 @@
 """One evaluation for all tests that look at it."""
 
 import pytest
-from evaluation_fakes import World
 
 from recall_signal.evaluation import Evaluation, evaluate
+from tests.evaluation.fakes import World
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,19 @@
 """What the agent tests share: a memory whose level a question decides, and a scripted model."""
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableLambda
-from pydantic import PrivateAttr
+from langchain_core.tools import StructuredTool
+from pydantic import Field, PrivateAttr
 
 from langchain_recall_signal import RecallRetriever
 from recall_signal.testing import SettableEncoder
@@ -27,7 +29,7 @@ class Boom(RuntimeError):
 
 
 class LevelEncoder(SettableEncoder, Embeddings):
-    """The question ``high`` finds a high level, and so on; ``unmeasured`` cannot be embedded."""
+    """The question `high` finds a high level, and so on; `unmeasured` cannot be embedded."""
 
     def __init__(self) -> None:
         super().__init__(dimension=8)
@@ -46,7 +48,7 @@ class LevelEncoder(SettableEncoder, Embeddings):
 
 
 def search(question: str) -> list[Document]:
-    """Always the same page, but nothing for ``empty``, and an error for ``boom``."""
+    """Always the same page, but nothing for `empty`, and an error for `boom`."""
     if question == "boom":
         raise Boom("secret")
     if question == "empty":
@@ -104,6 +106,35 @@ class ScriptedModel(BaseChatModel):
             self._seen.append(messages)
             self._kwargs.append(kwargs)
         return ChatResult(generations=[ChatGeneration(message=self.policy(messages, offered))])
+
+
+class Answering(GenericFakeChatModel):
+    """A chat model that says `answer`, in pieces where it is streamed, and keeps its requests."""
+
+    messages: Any = Field(default_factory=lambda: repeat("answer"))
+    _prompts: list[list[BaseMessage]] = PrivateAttr(default_factory=list)
+
+    @property
+    def prompts(self) -> list[list[BaseMessage]]:
+        return self._prompts
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        self._prompts.append(messages)
+        return super()._generate(messages, *args, **kwargs)
+
+
+def through_a_protocol(tool: Any) -> Any:
+    """The tool as a client of the Model Context Protocol has it."""
+
+    def call(query: str) -> Any:
+        message = tool.invoke(
+            {"type": "tool_call", "name": tool.name, "id": "1", "args": {"query": query}}
+        )
+        return message.content, {"structured_content": message.artifact}
+
+    return StructuredTool.from_function(
+        call, name=tool.name, description="x", response_format="content_and_artifact"
+    )
 
 
 def calls(*wanted: tuple[str, str]) -> AIMessage:

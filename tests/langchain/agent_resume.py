@@ -1,6 +1,6 @@
 """Graphs and agents that one process leaves in a checkpoint and another one goes on with.
 
-Run as a script it is the other process: ``agent_resume.py kind checkpoint.sqlite thread ...``
+Run as a script it is the other process: `agent_resume.py kind checkpoint.sqlite thread ...`
 goes on with each thread and prints what came of it as JSON.
 """
 
@@ -8,7 +8,6 @@ import json
 import sys
 from typing import Annotated, Any, TypedDict
 
-from agent_fakes import ScriptedModel, look_then_web, memory
 from langchain_core.tools import tool
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph, add_messages
@@ -19,6 +18,7 @@ from langchain_recall_signal import (
     create_recall_tool,
     route_on_recall,
 )
+from tests.langchain.agent_fakes import ScriptedModel, look_then_web, memory
 
 QUESTIONS = ["high", "moderate", "low", "none", "empty", "unmeasured"]
 REWRITTEN = {"low": "none", "none": "none", "empty": "empty", "unmeasured": "moderate"}

@@ -11,22 +11,21 @@ import pytest
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
-from langchain_fakes import (
+
+from langchain_recall_signal import RecallRetriever
+from langchain_recall_signal.stores._faiss import FaissAdapter
+from langchain_recall_signal.stores._texts import vectors_by_text
+from recall_signal import Calibration, CalibrationError
+from recall_signal.testing import vectors_with_cosines
+from tests.langchain.fakes import (
     DIMENSION,
     QUERY,
     documents,
     encoder_for,
     faiss_store,
-    in_memory,
     plain,
     simple_store,
 )
-
-from langchain_recall_signal import RecallRetriever
-from langchain_recall_signal.stores.faiss import FaissAdapter
-from langchain_recall_signal.stores.texts import vectors_by_text
-from recall_signal import Calibration, CalibrationError
-from recall_signal.testing import vectors_with_cosines
 
 ASKED = np.eye(DIMENSION)[0]
 
@@ -79,7 +78,7 @@ async def test_a_filter_whose_comparison_has_no_truth_value_is_no_reason_to_fail
         assert plain(await wrapped.ainvoke(QUERY)) == plain(bare.invoke(QUERY))
 
 
-class Named(type(encoder_for(np.eye(DIMENSION), ASKED))):  # type: ignore[misc]
+class Named(type(encoder_for(np.eye(DIMENSION), ASKED))):
     """An encoder that says which one it is."""
 
     def __init__(self, name: str) -> None:
@@ -135,26 +134,6 @@ async def test_the_lengths_in_an_index_are_looked_at_beside_the_loop(
     assert len(grown.pool) == 12
     here = get_ident()
     assert [thread == here for thread in threads] == [False, True, False]
-
-
-def test_a_longer_vector_that_is_added_later_is_noticed() -> None:
-    vectors = vectors_with_cosines(ASKED, np.linspace(0.9, 0.1, 6))
-    vectors[5] *= 3.0
-    store = faiss_store(encoder_for(vectors, ASKED), 5)
-    wrapped = RecallRetriever.from_vectorstore(store, k=6)
-    assert wrapped.recall(QUERY).cosine_source == "store"
-    store.add_documents(documents(1, start=5), ids=["long"])
-    response = wrapped.recall(QUERY)
-    assert response.cosine_source == "vectors"
-    assert sorted(response.pool.cosines)[0] == pytest.approx(0.1, abs=1e-5)  # type: ignore[type-var]
-
-
-def test_an_empty_store_teaches_nothing() -> None:
-    store = in_memory(encoder_for(np.eye(DIMENSION), ASKED), 0)
-    wrapped = RecallRetriever.from_vectorstore(store, k=3)
-    assert wrapped.recall(QUERY).confidence.level == "none"
-    store.add_documents(documents(3))
-    assert wrapped.recall(QUERY).confidence.top_score == 1.0
 
 
 def test_equal_texts_with_different_vectors_have_none() -> None:

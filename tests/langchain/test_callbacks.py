@@ -9,9 +9,9 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import RunnableLambda
-from langchain_fakes import QUERY, documents, encoder_for, entry, faiss_store, simple_store
 
 from langchain_recall_signal import RecallRetriever
+from tests.langchain.fakes import QUERY, documents, encoder_for, entry, faiss_store, simple_store
 
 WAYS = pytest.mark.parametrize("way", ["invoke", "ainvoke", "batch", "abatch"])
 

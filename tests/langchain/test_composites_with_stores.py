@@ -25,7 +25,11 @@ from langchain_core.structured_query import (
     Visitor,
 )
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_fakes import (
+from langchain_text_splitters import CharacterTextSplitter
+
+from langchain_recall_signal import RecallRetriever
+from recall_signal.testing import vectors_with_cosines
+from tests.langchain.fakes import (
     DIMENSION,
     QUERY,
     Encoder,
@@ -36,11 +40,7 @@ from langchain_fakes import (
     plain,
     simple_store,
 )
-from langchain_text_splitters import CharacterTextSplitter
-from test_composites import BOTH, ask
-
-from langchain_recall_signal import RecallRetriever
-from recall_signal.testing import vectors_with_cosines
+from tests.langchain.test_composites import BOTH, ask
 
 PARENTS = ["first. t0. t1", "second. t2. t3", "third. t4. t5"]
 PARENT_COSINES = [0.7, 0.6, 0.2]
@@ -77,7 +77,7 @@ def multi_vector(search_type: str = "similarity") -> MultiVectorRetriever:
 
 
 class TestParents:
-    """The children are searched, and their parents returned: other texts, other cosines."""
+    """The children are searched, and their parents returned: a parent has its best child's."""
 
     MADE = pytest.mark.parametrize(
         "bare",
@@ -87,23 +87,15 @@ class TestParents:
 
     @BOTH
     @MADE
-    async def test_alone_no_score_is_seen(self, bare: Any, way: str) -> None:
-        page = await ask(RecallRetriever(retriever=bare), way)
-        assert plain(page) == plain(await ask(bare, way))
-        assert {d.page_content for d in page} == set(PARENTS)
-        assert entry(page[0])["confidence"]["level"] == "unknown"
-        assert entry(page[0])["confidence"]["reason"] == "no_score_access"
-        assert [entry(d)["cosine"] for d in page] == [None] * 3
-
-    @BOTH
-    @MADE
-    async def test_an_encoder_measures_the_parents(self, bare: Any, way: str) -> None:
+    async def test_a_parent_has_its_best_childs_cosine(self, bare: Any, way: str) -> None:
         wrapped = RecallRetriever(retriever=bare, embeddings=encoder_of_parents())
-        page = await ask(wrapped, way)
-        assert plain(page) == plain(await ask(bare, way))
-        assert entry(page[0])["cosine_source"] == "embeddings"
-        found = {d.page_content: entry(d)["cosine"] for d in page}
-        assert found == pytest.approx(dict(zip(PARENTS, PARENT_COSINES, strict=True)), abs=1e-6)
+        for page in (await ask(RecallRetriever(retriever=bare), way), await ask(wrapped, way)):
+            assert plain(page) == plain(await ask(bare, way))
+            is_mmr = bare.search_type == "mmr"
+            assert entry(page[0])["cosine_source"] == ("vectors" if is_mmr else "store")
+            found = {d.page_content: entry(d)["cosine"] for d in page}
+            best = np.linspace(0.9, 0.4, 6)[::2]
+            assert found == pytest.approx(dict(zip(PARENTS, best, strict=True)), abs=1e-6)
 
     async def test_the_page_can_be_cut(self) -> None:
         page = RecallRetriever(retriever=parent_documents(), k=2).invoke(QUERY)
@@ -140,19 +132,19 @@ class TestSelfQuery:
         )
 
     @BOTH
-    async def test_alone_no_score_is_seen(self, way: str) -> None:
+    async def test_a_search_for_the_question_is_measured(self, way: str) -> None:
         page = await ask(RecallRetriever(retriever=self.bare()), way)
         assert plain(page) == plain(await ask(self.bare(), way))
         assert [d.id for d in page] == ["id2", "id3", "id4"]
-        assert entry(page[0])["confidence"]["reason"] == "no_score_access"
+        assert entry(page[0])["cosine_source"] == "store"
 
     @BOTH
-    async def test_an_encoder_measures_against_the_question_as_asked(self, way: str) -> None:
-        """Not against the text that the model made of it, which is never seen."""
-        bare, encoder = self.bare("rewritten"), simple_store(8).embeddings
-        page = await ask(RecallRetriever(retriever=bare, embeddings=encoder), way)
+    async def test_one_for_another_text_is_measured_against_the_question(self, way: str) -> None:
+        """Never against the text that the model made of it."""
+        bare = self.bare("rewritten")
+        page = await ask(RecallRetriever(retriever=bare), way)
         assert plain(page) == plain(await ask(bare, way))
-        assert entry(page[0])["cosine_source"] == "embeddings"
+        assert entry(page[0])["cosine_source"] == "vectors"
         true = np.linspace(0.95, 0.1, 8)
         assert [entry(d)["cosine"] for d in page] == pytest.approx(
             [true[d.metadata["n"]] for d in page], abs=1e-6
@@ -177,19 +169,12 @@ class TestTimeWeighted:
         return retriever
 
     @BOTH
-    async def test_alone_no_score_is_seen(self, way: str) -> None:
+    async def test_likeness_alone_is_measured(self, way: str) -> None:
         page = await ask(RecallRetriever(retriever=self.bare()), way)
         expected = await ask(self.bare(), way)
         assert [d.page_content for d in page] == [d.page_content for d in expected]
         assert page[0].page_content != "t0"
-        assert entry(page[0])["confidence"]["reason"] == "no_score_access"
-
-    @BOTH
-    async def test_an_encoder_measures_likeness_alone(self, way: str) -> None:
-        bare = self.bare()
-        encoder = bare.vectorstore.embeddings
-        page = await ask(RecallRetriever(retriever=bare, embeddings=encoder), way)
-        assert entry(page[0])["cosine_source"] == "embeddings"
+        assert entry(page[0])["cosine_source"] == "store"
         assert [entry(d)["cosine"] for d in page] == pytest.approx(
             [self.COSINES[d.metadata["n"]] for d in page], abs=1e-6
         )

@@ -10,7 +10,13 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableConfig, RunnableLambda
-from langchain_fakes import (
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import MemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import END, START, StateGraph
+
+from langchain_recall_signal import RecallRetriever
+from tests.langchain.fakes import (
     QUERY,
     encoder_for,
     entry,
@@ -18,12 +24,6 @@ from langchain_fakes import (
     in_memory,
     simple_store,
 )
-from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.memory import MemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph import END, START, StateGraph
-
-from langchain_recall_signal import RecallRetriever
 
 VECTORS = np.random.default_rng(3).standard_normal((12, 6))
 UNIT = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)

@@ -1,6 +1,5 @@
 """Which stores are known, and adapters of one's own."""
 
-import logging
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,13 @@ import pytest
 from langchain_community.vectorstores import FAISS
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_fakes import (
+
+from langchain_recall_signal import RecallRetriever, StoreAdapter, register_adapter
+from langchain_recall_signal._tap import Recorder, current_recorder, tapped
+from langchain_recall_signal.stores import Hits, find_adapter
+from langchain_recall_signal.stores import _registry as registry
+from recall_signal import ConfigurationError, ScoreKind
+from tests.langchain.fakes import (
     DIMENSION,
     QUERY,
     Encoder,
@@ -21,10 +26,7 @@ from langchain_fakes import (
     simple_store,
 )
 
-from langchain_recall_signal import RecallRetriever, StoreAdapter, register_adapter
-from langchain_recall_signal.stores import Hits, Reading, find_adapter, registry
-from langchain_recall_signal.tap import Recorder, listening, tapped
-from recall_signal import ConfigurationError, ScoreKind
+SCORED = f"{Scored.__module__}.Scored"
 
 BOTH = pytest.mark.parametrize("way", ["recall", "arecall"])
 
@@ -77,25 +79,9 @@ class TestKnownStores:
         assert plain(response.documents) == plain(bare.invoke(QUERY))
         assert response.confidence.reason == "store_not_recognised"
 
-    @pytest.mark.parametrize("method", ["read", "score_kind"])
-    def test_an_adapter_that_fails_does_not_cost_the_page(
-        self, method: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        def fail(*_: Any) -> Any:
-            raise RuntimeError("t0 is a text")
-
-        failing = type("Failing", (StoreAdapter,), {method: fail})()
-        monkeypatch.setattr(registry._registry, "_adapters", {"langchain_fakes.Scored": failing})
-        with caplog.at_level(logging.DEBUG):
-            response = RecallRetriever.from_vectorstore(Scored([0.9, 0.1])).recall(QUERY)
-        assert response.confidence.reason == "adapter_failed"
-        assert plain(response.documents) == plain(documents(2))
-        assert "RuntimeError" in caplog.text
-        assert "t0" not in caplog.text
-
     def test_an_adapter_of_ones_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(registry._registry, "_adapters", dict(registry._registry._adapters))
-        register_adapter("langchain_fakes.Scored", f"{__name__}:Doubling")
+        register_adapter(SCORED, f"{__name__}:Doubling")
         register_adapter(f"{__name__}.Other", Doubling())
         response = RecallRetriever.from_vectorstore(Scored([0.8, 0.4])).recall(QUERY)
         assert response.pool.cosines == pytest.approx([0.6, -0.2])
@@ -107,53 +93,42 @@ class TestKnownStores:
         assert list(seen.cosines or []) == [0.0]
 
     @pytest.mark.parametrize(
-        ("store_class", "adapter", "message"),
+        ("attribute", "value", "message"),
         [
-            ("Store", "a:B", "store_class must be a dotted class name .* got 'Store'"),
-            (Scored, "a:B", "store_class must be a dotted class name"),
-            ("a.Store", "a.B", "adapter must be a StoreAdapter .* got str"),
-            ("a.Store", StoreAdapter, "adapter must be a StoreAdapter .* got type"),
+            ("ties_keep_order", "yes", "must be True or False, got str"),
+            ("unsupported_kwargs", "sort_by", "must be a frozenset of str, got str"),
+            ("unsupported_kwargs", {"sort_by"}, "must be a frozenset of str, got set"),
+            ("unsupported_kwargs", frozenset({1}), "must be a frozenset of str, got frozenset"),
         ],
     )
-    def test_registering_something_else(self, store_class: Any, adapter: Any, message: str) -> None:
-        with pytest.raises(ConfigurationError, match=message):
-            register_adapter(store_class, adapter)
-
-    def test_an_adapter_that_knows_nothing_makes_no_level(
-        self, monkeypatch: pytest.MonkeyPatch
+    def test_settings_of_another_type(
+        self,
+        attribute: str,
+        value: Any,
+        message: str,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
-        known = {"langchain_fakes.Scored": StoreAdapter()}
-        monkeypatch.setattr(registry._registry, "_adapters", known)
-        response = RecallRetriever.from_vectorstore(Scored([9, 8, 7, 6]), k=2).recall(QUERY)
-        confidence = response.confidence
-        assert (confidence.level, confidence.reason) == ("unknown", "adapter_failed")
-        assert len(response.documents) == 2
+        """Refused at registration; an adapter that is loaded by name later costs no page."""
+        wrong = type("Wrong", (Doubling,), {attribute: value})
+        with pytest.raises(ConfigurationError, match=f"an adapter's {attribute} {message}"):
+            register_adapter(SCORED, wrong())
+        monkeypatch.setattr(registry._registry, "_adapters", {SCORED: f"{__name__}:Wrong"})
+        monkeypatch.setitem(globals(), "Wrong", wrong)
+        response = RecallRetriever.from_vectorstore(Scored([0.9, 0.1])).recall(QUERY)
+        assert response.confidence.reason == "adapter_failed"
+        assert plain(response.documents) == plain(documents(2))
+        assert "ConfigurationError" in caplog.text
 
     def test_the_vector_that_was_searched_with_is_seen(self) -> None:
         store = faiss_store(encoder_for(np.eye(DIMENSION)[:2], np.ones(DIMENSION)), 2)
         recorder = Recorder()
-        token = listening.set(recorder)
+        token = current_recorder.set(recorder)
         tapped(store.as_retriever()).invoke(QUERY)
-        listening.reset(token)
+        current_recorder.reset(token)
         hits = recorder.hits
         assert hits is not None
         assert hits.query_vector == [1.0] * DIMENSION
-
-
-class OwnWay(StoreAdapter):
-    """Names no kind, and reads what it finds."""
-
-    def read(self, store: Any, hits: Hits) -> Reading:
-        return Reading([score / 10 for score in hits.scores if score is not None], "store")
-
-
-def test_an_adapter_that_reads_in_its_own_way_is_worth_looking_wider_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(registry._registry, "_adapters", {"langchain_fakes.Scored": OwnWay()})
-    response = RecallRetriever.from_vectorstore(Scored([9, 8, 7, 6]), k=2).recall(QUERY)
-    assert response.pool.cosines == [0.9, 0.8, 0.7, 0.6]
-    assert len(response.documents) == 2
 
 
 class Tied(Scored):

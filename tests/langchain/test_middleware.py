@@ -1,4 +1,4 @@
-"""``RecallMiddleware`` in real agents, with a scripted model."""
+"""`RecallMiddleware` in real agents, with a scripted model."""
 
 import asyncio
 from collections.abc import Iterator
@@ -7,15 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_fakes import (
-    LEVELS,
-    Boom,
-    ScriptedModel,
-    calls,
-    look_then_web,
-    memory,
-    step_by_step,
-)
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, create_retriever_tool, tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -25,12 +16,21 @@ from langgraph.types import Command, interrupt
 
 from langchain_recall_signal import RecallMiddleware, create_recall_tool
 from recall_signal import ConfigurationError
+from tests.langchain.agent_fakes import (
+    LEVELS,
+    Boom,
+    ScriptedModel,
+    calls,
+    look_then_web,
+    memory,
+    step_by_step,
+)
 
 pytest.importorskip("langchain")
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
 
-from langchain_recall_signal.middleware import _ahead
+from langchain_recall_signal._middleware import _calls_before
 
 
 @tool
@@ -84,7 +84,7 @@ async def test_the_fallback_is_offered_after_a_weak_recall_only(question: str) -
         state = (
             agent.invoke(ask(question)) if mode == "sync" else await agent.ainvoke(ask(question))
         )
-        weak = LEVELS.get(question) == "fallback" or question == "empty"
+        weak = LEVELS.get(question) != "read"
         assert model.offers == [HIDDEN, *([OFFERED, OFFERED] if weak else [HIDDEN])]
         assert state["messages"][-1].content == ("from web" if weak else "from memory")
         expected = {"empty": "none", "boom": "unknown", "unmeasured": "unknown"}
@@ -145,7 +145,7 @@ async def test_the_best_measured_level_of_one_step_counts(
         agent, model = agent_of(policy, tools, retriever_tools=("memory", "archive"))
         state = agent.invoke(ask("?")) if mode == "sync" else await agent.ainvoke(ask("?"))
         assert state["recall"]["confidence"]["level"] == level
-        assert ("web" in model.offers[-1]) == (level in ("low", "none"))
+        assert ("web" in model.offers[-1]) == (level in ("low", "none", "unknown"))
 
 
 def test_a_hidden_tool_that_is_called_all_the_same_does_not_run() -> None:
@@ -284,18 +284,24 @@ def test_a_handled_failure_counts_and_is_unknown() -> None:
     agent, model = agent_of(tools=[broken_memory, web], more=(Handled(),))
     state = agent.invoke(ask("none"))
     assert state["recall"]["confidence"]["level"] == "unknown"
-    assert state["recall"]["confidence"]["reason"] == "no_signal"
-    assert model.offers == [["memory"], ["memory"]]
+    assert state["recall"]["confidence"]["reason"] == "retrieval_failed"
+    assert model.offers[:2] == [["memory"], ["memory", "web"]]
 
 
-def test_the_framework_s_own_retriever_tool_carries_a_signal_in_its_documents() -> None:
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("key", ["recall", "signal"])
+@pytest.mark.parametrize(("question", "level"), [("low", "low"), ("high", "high"), ("empty", None)])
+def test_the_framework_s_own_retriever_tool_carries_a_signal_in_its_documents(
+    question: str, level: str | None, key: str, own: bool
+) -> None:
     plain = create_retriever_tool(
-        memory(), "memory", "The memory", response_format="content_and_artifact"
+        memory(metadata_key=key), "memory", "The memory", response_format="content_and_artifact"
     )
-    agent, model = agent_of(tools=[plain, web, clock])
-    state = agent.invoke(ask("low"))
-    assert state["recall"]["confidence"]["level"] == "low"
-    assert model.offers[1] == OFFERED
+    given = create_recall_tool(memory(metadata_key=key), "memory", "The memory") if own else plain
+    agent, model = agent_of(tools=[given, web, clock], metadata_key=key, on_unknown="hide")
+    state = agent.invoke(ask(question))
+    assert state["recall"]["confidence"]["level"] == (level or ("none" if own else "unknown"))
+    assert model.offers[1] == (HIDDEN if level == "high" else OFFERED)
 
 
 class Commanding(AgentMiddleware):
@@ -456,9 +462,9 @@ async def test_ids_that_repeat_do_not_widen_the_bound(
 
 def test_the_first_of_calls_with_one_id_is_known_by_itself() -> None:
     step = with_ids("a", "b", "a", "c").tool_calls
-    assert [_ahead(call, step) for call in step] == [0, 1, None, 2]
-    assert [_ahead({**call}, step) for call in step] == [None, 1, None, 2]
-    assert _ahead({**step[0], "id": "other"}, step) == 0
+    assert [_calls_before(call, step) for call in step] == [0, 1, None, 2]
+    assert [_calls_before({**call}, step) for call in step] == [None, 1, None, 2]
+    assert _calls_before({**step[0], "id": "other"}, step) == 0
 
 
 def test_ids_that_repeat_after_a_restart_are_all_refused(saver: Path) -> None:

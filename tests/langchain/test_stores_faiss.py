@@ -1,4 +1,4 @@
-"""``FAISS``: the index decides what the number is, and the norms what can be made of it."""
+"""`FAISS`: the index decides what the number is, and the norms what can be made of it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,12 +9,12 @@ import pytest
 from langchain_community.docstore.in_memory import InMemoryDocstore
 from langchain_community.vectorstores import FAISS
 from langchain_community.vectorstores.utils import DistanceStrategy
-from langchain_fakes import DIMENSION, QUERY, cosine, documents, encoder_for, faiss_store
 
 from langchain_recall_signal import RecallResponse, RecallRetriever
 from langchain_recall_signal.stores import find_adapter
 from recall_signal import ScoreKind
 from recall_signal.testing import vectors_with_cosines
+from tests.langchain.fakes import DIMENSION, QUERY, cosine, documents, encoder_for, faiss_store
 
 COUNT = 60
 ASKED = np.eye(DIMENSION)[0]
@@ -79,12 +79,8 @@ class TestStrategies:
         store = FAISS.from_texts(texts, encoder, ids=ids)
         check(recall(store), UNIT)
 
-    async def test_asynchronously(self) -> None:
-        store = faiss_store(encoder_for(MIXED, ASKED), COUNT)
-        check(await RecallRetriever.from_vectorstore(store).arecall(QUERY), MIXED)
-
     def test_the_private_setting_that_is_read_is_still_there(self) -> None:
-        """Without ``_normalize_L2`` the adapter would take a scaled query for the given one."""
+        """Without `_normalize_L2` the adapter would take a scaled query for the given one."""
         for normalize in (True, False):
             store = faiss_store(encoder_for(UNIT, ASKED), 1, normalize_L2=normalize)
             assert store._normalize_L2 is normalize, (
@@ -224,11 +220,3 @@ class TestChanges:
         faiss_store(encoder, COUNT).save_local(str(tmp_path))
         loaded = FAISS.load_local(str(tmp_path), encoder, allow_dangerous_deserialization=True)
         check(recall(loaded), MIXED)
-
-
-def test_a_page_of_mmr_is_measured_by_the_stored_vectors() -> None:
-    store = faiss_store(encoder_for(UNIT, ASKED), COUNT)
-    response = recall(store, search_type="mmr")
-    assert response.cosine_source == "vectors"
-    exact = [cosine(ASKED, UNIT[document.metadata["n"]]) for document in response.documents]
-    assert response.pool.cosines == pytest.approx(exact, abs=1e-5)

@@ -1,4 +1,4 @@
-"""``FAISS`` at its edges: nothing stored, no length, no ids, filters, many vectors."""
+"""`FAISS` at its edges: nothing stored, no length, no ids, filters, many vectors."""
 
 import subprocess
 import sys
@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from langchain_community.vectorstores import FAISS
 from langchain_core.documents import Document
-from langchain_fakes import DIMENSION, encoder_for, faiss_store
-from test_stores_faiss import ASKED, COUNT, MIXED, SPREAD, UNIT, check, recall
 
 from recall_signal.testing import vectors_with_cosines
+from tests.langchain.fakes import DIMENSION, encoder_for, faiss_store
+from tests.langchain.test_stores_faiss import ASKED, COUNT, MIXED, SPREAD, UNIT, check, recall
 
 
 class TestEdges:
@@ -83,7 +83,7 @@ import sys
 import langchain_recall_signal
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_recall_signal.stores import faiss as ours
+from langchain_recall_signal.stores import _faiss as ours
 store = InMemoryVectorStore(DeterministicFakeEmbedding(size=4))
 store.add_texts(["a", "b"])
 langchain_recall_signal.RecallRetriever.from_vectorstore(store).invoke("a")

@@ -1,23 +1,21 @@
-"""``InMemoryVectorStore``: the score is the cosine."""
+"""`InMemoryVectorStore`: the score is the cosine."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 from langchain_core.documents import Document
-from langchain_fakes import (
-    DIMENSION,
-    QUERY,
-    cosine,
-    documents,
-    encoder_for,
-    entry,
-    in_memory,
-    simple_store,
-)
 
 from langchain_recall_signal import RecallRetriever
 from langchain_recall_signal.stores import find_adapter
+from tests.langchain.fakes import (
+    DIMENSION,
+    QUERY,
+    documents,
+    encoder_for,
+    in_memory,
+    simple_store,
+)
 
 random = np.random.default_rng(5)
 VECTORS = random.standard_normal((30, DIMENSION)) * random.uniform(0.2, 4.0, (30, 1))
@@ -28,16 +26,6 @@ def wrapped(count: int = 30, **settings: Any) -> RecallRetriever:
     return RecallRetriever.from_vectorstore(
         in_memory(encoder_for(VECTORS, ASKED), count), **settings
     )
-
-
-def test_cosines_are_numpys_for_any_norm() -> None:
-    response = wrapped(k=5).recall(QUERY)
-    exact = sorted((cosine(ASKED, vector) for vector in VECTORS), reverse=True)
-    np.testing.assert_allclose(np.array(response.pool.cosines, dtype=float), exact, atol=1e-6)
-    assert response.cosine_source == "store"
-    for document in response.documents:
-        reported = entry(document)["cosine"]
-        assert reported == pytest.approx(cosine(ASKED, VECTORS[document.metadata["n"]]), abs=1e-6)
 
 
 @pytest.mark.parametrize(("k", "pool_size", "stored", "pool"), [(3, 10, 30, 10), (5, 50, 4, 4)])
@@ -87,13 +75,6 @@ def test_metadata_of_the_store_may_hold_anything() -> None:
     (document,) = RecallRetriever.from_vectorstore(store).invoke(QUERY)
     assert document.metadata["odd"] is odd
     assert isinstance(document, Document)
-
-
-def test_a_page_of_mmr_is_measured_by_the_stored_vectors() -> None:
-    response = wrapped(search_type="mmr", search_kwargs={"k": 4, "fetch_k": 12}).recall(QUERY)
-    assert response.cosine_source == "vectors"
-    expected = [cosine(ASKED, VECTORS[document.metadata["n"]]) for document in response.documents]
-    assert response.pool.cosines == pytest.approx(expected)
 
 
 def test_a_document_that_is_gone_has_no_vector() -> None:

@@ -7,10 +7,17 @@ from functools import partial
 from typing import Any
 
 import pytest
+from langchain_classic.retrievers import MergerRetriever
 from langchain_community.vectorstores import FAISS
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, VectorStoreRetriever
-from langchain_fakes import (
+
+from langchain_recall_signal import RecallRetriever, StoreAdapter, _reader
+from langchain_recall_signal._arms import tree
+from langchain_recall_signal._introspection import exposes_scores
+from langchain_recall_signal._tap import tapped
+from tests.faults.test_steps import FOREIGN
+from tests.langchain.fakes import (
     QUERY,
     Encoder,
     Scored,
@@ -19,10 +26,6 @@ from langchain_fakes import (
     plain,
     simple_store,
 )
-
-from langchain_recall_signal import RecallRetriever
-from langchain_recall_signal.inner import is_tappable
-from langchain_recall_signal.tap import tapped
 
 BOTH = pytest.mark.parametrize("way", ["recall", "arecall"])
 
@@ -101,7 +104,7 @@ class TestView:
 
         store = Counting(Encoder())
         store.add_documents(documents(2))
-        retriever = RecallRetriever.from_vectorstore(store, score_kind="cosine")
+        retriever = RecallRetriever.from_vectorstore(store, 2, pool_size=2, score_kind="cosine")
         retriever.invoke(QUERY)
         retriever.invoke(QUERY)
         assert store.count == 2
@@ -135,14 +138,14 @@ class TestView:
             __slots__ = ()
 
         bare = simple_store().as_retriever().model_copy(update={"vectorstore": Slotted()})
-        assert not is_tappable(bare)
+        assert not exposes_scores(bare)
 
     def test_only_langchains_own_retriever_is(self) -> None:
         bare = simple_store().as_retriever()
-        assert is_tappable(bare)
-        assert is_tappable(bare.bind(k=2).with_config(tags=["t"]).with_retry())
-        assert not is_tappable(bare.with_fallbacks([bare]))
-        assert not is_tappable(simple_store().as_retriever(search_type="mmr"))
+        assert exposes_scores(bare)
+        assert exposes_scores(bare.bind(k=2).with_config(tags=["t"]).with_retry())
+        assert not exposes_scores(bare.with_fallbacks([bare]))
+        assert not exposes_scores(simple_store().as_retriever(search_type="mmr"))
 
     async def test_the_page_size_of_a_store_without_a_default(self) -> None:
         class Everything(Scored):
@@ -188,11 +191,11 @@ class TestTheViewIsMadeOnce:
         class Elsewhere(InMemoryVectorStore):
             """Searches in a thread that knows nothing of the caller's context."""
 
-            def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
+            def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> Any:
                 with ThreadPoolExecutor(1) as pool:
-                    vector = pool.submit(self.embedding.embed_query, args[0]).result()
+                    vector = pool.submit(self.embedding.embed_query, query).result()
                     by_vector = self.similarity_search_with_score_by_vector
-                    return pool.submit(by_vector, vector, **kwargs).result()
+                    return pool.submit(by_vector, vector, k, **kwargs).result()
 
         store = Elsewhere(Encoder())
         store.add_documents(documents(3))
@@ -216,5 +219,32 @@ def test_a_tracer_that_wraps_the_frameworks_methods_does_not_hide_the_store(
     name = "_get_relevant_documents"
     monkeypatch.setattr(VectorStoreRetriever, name, Wrapped(vars(VectorStoreRetriever)[name]))
     bare = simple_store(count=3).as_retriever()
-    assert is_tappable(bare)
+    assert exposes_scores(bare)
     assert RecallRetriever(retriever=bare).recall(QUERY).cosine_source == "store"
+
+
+@pytest.mark.parametrize("method", ["scored_search", "vector_search", "score_key"])
+@pytest.mark.parametrize("answer", [5, [], *FOREIGN])
+async def test_c4_an_adapter_that_names_no_search(
+    method: str, answer: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """C4: it is asked once, where the wrapper is made; the page is that of the bare retriever."""
+
+    def named(*_: Any) -> Any:
+        if isinstance(answer, type):
+            raise answer("a secret")
+        return answer
+
+    made = type("Naming", (StoreAdapter,), {method: named})
+    for module in (_reader, tree):
+        monkeypatch.setattr(module, "find_adapter", lambda _: made(), raising=False)
+    bare = InMemoryVectorStore(Encoder({}, dimension=4))
+    bare.add_documents(documents(3))
+    inner = bare.as_retriever(search_kwargs={"k": 2})
+    page = plain(inner.invoke(QUERY))
+    for retriever in (inner, MergerRetriever(retrievers=[inner])):
+        for way in ("recall", "arecall"):
+            response = await ask(RecallRetriever(retriever=retriever), way)
+            assert plain(response.documents) == page
+    assert "the store adapter Naming failed" in caplog.text
+    assert "secret" not in caplog.text

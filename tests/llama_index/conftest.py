@@ -6,7 +6,7 @@ from llama_index.core.vector_stores import SimpleVectorStore
 
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many hits each search of a ``SimpleVectorStore`` asked for."""
+    """How many hits each search of a `SimpleVectorStore` asked for."""
     asked: list[int] = []
     search = SimpleVectorStore.query
 

@@ -10,18 +10,26 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
-from llama_fakes import QUERY, QUERY_VECTOR, Embedding, ListRetriever, nodes_with_cosines, scored
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.vector_stores import SimpleVectorStore
 
 import langchain_recall_signal as langchain
-import langchain_recall_signal.stores.registry as langchain_registry
+import langchain_recall_signal.stores._registry as langchain_registry
 import llama_index_recall_signal as llama_index
-import llama_index_recall_signal.stores.registry as llama_registry
-from langchain_recall_signal.stores import Reading
+import llama_index_recall_signal.stores._registry as llama_registry
+from langchain_recall_signal.stores import ScoreReading
 from recall_signal import ConfigurationError, ScoreKind
-from recall_signal.stores.asked import AskedOnce
+from recall_signal._steps.timeouts import CallLimits
+from recall_signal.stores._server_metric import CachedServerMetric
 from recall_signal.testing import SettableEncoder, vectors_with_cosines
+from tests.llama_index.fakes import (
+    QUERY,
+    QUERY_VECTOR,
+    Embedding,
+    ListRetriever,
+    nodes_with_cosines,
+    scored,
+)
 
 COSINES = [0.9, 0.5, 0.4, 0.2, 0.1]
 K, POOL = 2, 50
@@ -80,9 +88,9 @@ Wrap = Callable[..., Any]
 
 @pytest.fixture(params=["langchain", "llama_index"])
 def wrap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Wrap:
-    """``wrap(shop, adapter, **settings)``: the framework's wrapper around its store.
+    """`wrap(shop, adapter, **settings)`: the framework's wrapper around its store.
 
-    ``adapter`` is a class without its base, which is each framework's own.
+    `adapter` is a class without its base, which is each framework's own.
     """
     for registry in (langchain_registry._registry, llama_registry._registry):
         monkeypatch.setattr(registry, "_adapters", dict(registry._adapters))
@@ -128,8 +136,8 @@ async def both(wrapped: Any) -> Any:
 class OwnRead:
     """Says nothing of the kind: it reads in its own way."""
 
-    def read(self, store: Any, hits: Any) -> Reading:
-        return Reading(list(hits.scores), "store")
+    def read(self, store: Any, hits: Any) -> ScoreReading:
+        return ScoreReading(list(hits.scores), "store")
 
 
 class Cosine:
@@ -147,7 +155,8 @@ async def test_an_adapter_that_only_reads_is_searched_wider(wrap: Wrap) -> None:
 async def test_a_declared_keyword_score_is_searched_wider(wrap: Wrap) -> None:
     shop = Shop()
     response = await both(wrap(shop, score_kind="bm25"))
-    assert shop.asked == [POOL, POOL]
+    assert shop.asked[::2] == [POOL, POOL]
+    assert shop.asked[1::2] == [K, K]  # the store may leave out hits after its limit
     assert response.pool.scores == pytest.approx(COSINES)
     assert response.confidence.basis == "separation"
 
@@ -160,17 +169,21 @@ async def test_a_declared_score_that_depends_on_the_list_is_not(wrap: Wrap, kind
 
 
 @pytest.fixture
-async def hops(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was handed to a worker thread."""
+def hops(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What was handed to a thread: the loop's own, or one of the wrapper."""
     handed: list[Any] = []
-    loop = asyncio.get_running_loop()
-    run = loop.run_in_executor
+    start, run = CallLimits._start, asyncio.BaseEventLoop.run_in_executor
 
-    def run_in_executor(executor: Any, function: Any, *args: Any) -> Any:
+    def started(self: Any, call: Any, ends: float) -> Any:
+        handed.append(call)
+        return start(self, call, ends)
+
+    def run_in_executor(self: Any, executor: Any, function: Any, *args: Any) -> Any:
         handed.append(function)
-        return run(executor, function, *args)
+        return run(self, executor, function, *args)
 
-    monkeypatch.setattr(loop, "run_in_executor", run_in_executor)
+    monkeypatch.setattr(CallLimits, "_start", started)
+    monkeypatch.setattr(asyncio.BaseEventLoop, "run_in_executor", run_in_executor)
     return handed
 
 
@@ -178,7 +191,7 @@ def asking(asked: list[Any]) -> type:
     """An adapter that has to ask its store's server."""
 
     class Asking:
-        kinds = AskedOnce(lambda store: asked.append(store) or ScoreKind.COSINE)
+        kinds = CachedServerMetric(lambda store: asked.append(store) or ScoreKind.COSINE)
 
         def waits(self, store: Any) -> bool:
             return self.kinds.waits(store)
@@ -210,8 +223,8 @@ async def test_a_server_is_waited_for_once(wrap: Wrap, hops: list[Any]) -> None:
 class Keywords:
     """Reads scores as they come out of numpy."""
 
-    def read(self, store: Any, hits: Any) -> Reading:
-        return Reading(None, scores=np.asarray(hits.scores))  # type: ignore[arg-type]
+    def read(self, store: Any, hits: Any) -> ScoreReading:
+        return ScoreReading(None, scores=np.asarray(hits.scores))
 
 
 async def test_any_list_of_numbers_is_a_reading(wrap: Wrap) -> None:
@@ -276,6 +289,53 @@ def test_a_wrong_kind_of_a_list_is_told_once(caplog: pytest.LogCaptureFixture) -
 def test_a_kind_there_is_not(wrap: Wrap) -> None:
     with pytest.raises(ConfigurationError, match="score_kind must be one of"):
         wrap(Shop(), score_kind="cosines")
+
+
+class ReadFails(Cosine):
+    def read(self, *_: Any) -> Any:
+        raise RuntimeError("a secret")
+
+
+class KindFails:
+    def score_kind(self, *_: Any) -> ScoreKind:
+        raise RuntimeError("a secret")
+
+
+class KnowsNothing:
+    """Neither a kind nor a reading."""
+
+
+def returning(reading: Any, vectors: Any = None) -> type:
+    """An adapter that reads and returns what it should not."""
+
+    class Returning:
+        def read(self, *_: Any) -> Any:
+            return reading
+
+        def vectors(self, *_: Any) -> Any:
+            return vectors
+
+    return Returning
+
+
+@pytest.mark.parametrize(
+    "adapter",
+    [
+        ReadFails,
+        KindFails,
+        KnowsNothing,
+        returning([0.9, 0.1]),
+        returning(ScoreReading([0.9], "store")),
+        returning(ScoreReading(5, "store")),
+        returning(ScoreReading(["0.9"] * 5, "store")),
+    ],
+)
+async def test_what_an_adapter_does_wrong_costs_no_page(
+    wrap: Wrap, adapter: type, caplog: pytest.LogCaptureFixture
+) -> None:
+    confidence = (await both(wrap(Shop(), adapter))).confidence
+    assert (confidence.level, confidence.reason) == ("unknown", "adapter_failed")
+    assert "a secret" not in caplog.text
 
 
 class ModeFails:

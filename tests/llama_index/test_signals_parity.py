@@ -9,18 +9,18 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
-from llama_agent_fakes import LOOK, agent, web
-from llama_fakes import QUERY, ListRetriever, scored
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Context
 
 from langchain_recall_signal import SelectorCompressor, route_on_recall
 from llama_index_recall_signal import CorrectiveWorkflow, RecallSelectorPostprocessor
-from llama_index_recall_signal.workflow_events import Answer, Found, Rewrite, SearchWeb
+from llama_index_recall_signal._workflow_events import Answer, Found, Rewrite, SearchWeb
 from recall_signal import assess
-from recall_signal.reports import NOT_CONFIGURED, report_dict
+from recall_signal.reports import NOT_CONFIGURED
 from recall_signal.selection import SelectionOptions
+from tests.llama_index.agent_fakes import LOOK, agent, web
+from tests.llama_index.fakes import QUERY, ListRetriever, scored
 
 pytest.importorskip("langgraph")
 pytest.importorskip("langchain")
@@ -28,6 +28,8 @@ pytest.importorskip("langchain")
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langchain_recall_signal import RecallMiddleware, corrective_graph
+from recall_signal.report_parsing import level_in
+from tests.reports import report_of
 
 # As in test_llama_agent.py.
 pytestmark = [
@@ -35,12 +37,12 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::workflows.context.state_store.UnserializableKeyWarning"),
 ]
 
-STRONG = report_dict(assess([0.9, 0.5, 0.45, 0.4]), NOT_CONFIGURED, "store")
-WEAK = report_dict(assess([0.2, 0.195, 0.19, 0.185]), NOT_CONFIGURED, "store")
+STRONG = report_of(assess([0.9, 0.5, 0.45, 0.4]), NOT_CONFIGURED, "store")
+WEAK = report_of(assess([0.2, 0.195, 0.19, 0.185]), NOT_CONFIGURED, "store")
 
 
 def changed(report: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """The report with other fields in its confidence, without those that are ``...``."""
+    """The report with other fields in its confidence, without those that are `...`."""
     confidence = {**report["confidence"], **fields}
     kept = {name: value for name, value in confidence.items() if value is not ...}
     return {**report, "confidence": kept}
@@ -117,10 +119,10 @@ async def test_llama_index_workflow_from_a_saved_event(report: Any, level: str) 
     workflow = CorrectiveWorkflow(
         ListRetriever(scored(None)), answer, lambda query: [], on_unknown="web_search"
     )
-    recall = {} if report is None else report  # an event's ``recall`` is always a dict
+    recall = {} if report is None else report  # an event's `recall` is always a dict
     event = Found(question=QUERY, query=QUERY, recall=recall)
     restored = Found.model_validate_json(event.model_dump_json())
-    assert restored.confidence.level == level
+    assert level_in(restored.recall) == level
     sent: list[Any] = []
     stream: Any = SimpleNamespace(write_event_to_stream=sent.append)
     decided = await workflow.signal(stream, restored)

@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 TIMEOUT = 120
+WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
@@ -42,8 +43,26 @@ def execute(path: Path) -> NotebookNode:
             record_timing=False,
             resources={"metadata": {"path": folder}},
         ).execute()
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [*_settled(cell.outputs)]
     notebook.metadata = {"kernelspec": KERNEL}
     return notebook
+
+
+def _settled(outputs: list[NotebookNode]) -> Iterator[NotebookNode]:
+    """Outputs that do not depend on when a kernel flushed, nor on a kernel that is gone.
+
+    A widget's view needs its kernel: what is kept of a slider is the picture shown with it.
+    """
+    last = None
+    for output in outputs:
+        output.get("data", {}).pop(WIDGET, None)
+        if output.output_type == "stream" and last and last.get("name") == output.name:
+            last["text"] += output.text
+        else:
+            yield output
+            last = output
 
 
 @contextmanager

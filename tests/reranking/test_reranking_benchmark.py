@@ -13,6 +13,8 @@ from zlib import crc32
 import numpy as np
 import pytest
 
+from tests.benchmarks.encoders import use_encoder
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 DOCUMENTS = [" ".join(Random(n).choices("abcdefghijklmnopqrst", k=12)) for n in range(40)]
 
@@ -43,18 +45,9 @@ class Overlap:
 def reranking(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import reranking
-    from encoders import ENCODERS, ModelEncoder
     from rerankers import RERANKERS
 
-    class Fake(ModelEncoder):
-        name = "fake"
-        pip = "nothing"
-        modules = ()
-
-        def load(self) -> Any:
-            return lambda texts, _side: [letters(text) for text in texts]
-
-    monkeypatch.setitem(ENCODERS, "fake", Fake)
+    use_encoder(monkeypatch, letters)
     monkeypatch.setattr(reranking, "DRAWS", 20)
     monkeypatch.setattr(reranking, "SMALLEST", 5)
     for name in list(RERANKERS):

@@ -1,7 +1,8 @@
 from collections.abc import Iterator
 
 import pytest
-from selection_fakes import Sleeper
+
+from tests.selection.fakes import Sleeper
 
 
 @pytest.fixture

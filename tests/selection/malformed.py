@@ -1,4 +1,4 @@
-"""Answers that are not answers: more than 300 of them, each made for the labels of a request.
+"""Answers that are not answers: more than 400 of them, each made for the labels of a request.
 
 An entry is a name and a function from the labels (at least two) to what the model says.
 """
@@ -72,7 +72,7 @@ _NOT_A_LABEL: tuple[Any, ...] = (
 """0, negative numbers and n + 1 among them: positions are not labels."""
 
 _NEAR_LABEL: dict[str, Callable[[str], Any]] = {
-    "lower case": str.lower,
+    "lower case": lambda label: f"{label}x" if label.isdigit() else label.lower(),
     "title case": lambda label: label[0] + label[1:].lower() + "x",
     "in brackets": lambda label: f"[{label}]",
     "in quotes": lambda label: f'"{label}"',
@@ -231,6 +231,20 @@ def _halves() -> Iterator[tuple[str, Make]]:
         yield f"cut off at {end}", cut(end)
 
 
+_NOT_NEW = ("a bare list", "nested in itself", "deeper", "repeated, empty")
+"""Nothing in these is an answer that stands among the others already."""
+
+
+def _empty() -> Iterator[tuple[str, Make]]:
+    """Answers that keep nothing without saying "none of these"."""
+    for name, text in {**_WRONG_KEYS, **_SYNTAX}.items():
+        nothing = text.replace('["A0"]', "[]").replace('["A0", "A1"]', "[]")
+        if nothing != text and "A0" not in nothing and name not in _NOT_NEW:
+            yield f"nothing {name}", lambda labels, nothing=nothing: nothing
+    for empty in ('{"keep": []}', ' {"keep" : [ ] } ', '{"keep": [ ]}\n', '{"keep":[]}'):
+        yield f"empty {empty!r}", lambda labels, empty=empty: empty
+
+
 def _texts() -> Iterator[tuple[str, Make]]:
     for text in _PROSE:
         yield f"prose {text[:20]!r}", lambda labels, text=text: text
@@ -255,6 +269,7 @@ def _texts() -> Iterator[tuple[str, Make]]:
         )
     for name, text in {**_WRONG_KEYS, **_SYNTAX}.items():
         yield f"text {name}: {text[:16]!r}", _filled(text)
+    yield from _empty()
     yield "same label twice", _filled('{"keep": ["A0", "A0"]}')
     yield "same label twice, apart", _filled('{"keep": ["A0", "A1", "A0"]}')
     yield "all labels and one again", lambda labels: json.dumps({"keep": [*labels, labels[0]]})
@@ -287,6 +302,8 @@ def _objects() -> Iterator[tuple[str, Make]]:
     yield "one key more", lambda labels: {"keep": [labels[0]], None: 1}
     yield "a label twice", lambda labels: {"keep": [labels[0], labels[0]]}
     yield "a tuple with a label twice", lambda labels: {"keep": (labels[0], labels[0])}
+    yield "an empty list", lambda labels: {"keep": []}
+    yield "an empty tuple", lambda labels: {"keep": ()}
     yield "a stranger", lambda labels: {"keep": ["ZZZZZ"]}
     yield "a text of another class", lambda labels: {"keep": [type("Text", (str,), {})(labels[0])]}
     yield "positions", lambda labels: {"keep": [0, 1]}

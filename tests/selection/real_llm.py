@@ -1,7 +1,7 @@
 """A real language model behind a real server that speaks the OpenAI protocol.
 
-``RECALL_SIGNAL_LLM_URL`` (with its ``/v1``) and ``RECALL_SIGNAL_LLM_MODEL`` name any such server,
-``RECALL_SIGNAL_LLM_KEY`` a key for it. Without them a small model that ships inside a package is
+`RECALL_SIGNAL_LLM_URL` (with its `/v1`) and `RECALL_SIGNAL_LLM_MODEL` name any such server,
+`RECALL_SIGNAL_LLM_KEY` a key for it. Without them a small model that ships inside a package is
 served on a free port of 127.0.0.1, by a process that ends with its standard input.
 """
 

@@ -11,23 +11,20 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
-from selection_fakes import (
-    NAME,
-    QUESTION,
+
+from recall_signal.selection import Answer, SelectorError
+from tests.selection.fakes import (
     AsyncScripted,
     Custom,
     Scripted,
     Sleeper,
     ToolCalling,
     assert_untouched,
-    keeping,
     page,
-    saying,
     selector_threads,
     wrapped,
 )
-
-from recall_signal.selection import Answer, SelectorError
+from tests.selection.prompts import NAME, QUESTION, keeping, saying
 
 LIMIT, IN_TIME = 0.3, 0.5
 
@@ -117,6 +114,14 @@ REFUSALS: dict[str, AIMessage] = {
 }
 
 
+@pytest.mark.parametrize("kind", [Scripted, ToolCalling])
+def test_a_text_that_was_cut_off_is_not_taken(kind: type[Scripted]) -> None:
+    def cut(prompt: str) -> AIMessage:
+        return AIMessage(keeping(0)(prompt), response_metadata={"finish_reason": "length"})
+
+    assert_untouched(wrapped(kind(reply=cut)).recall(QUESTION), "invalid_output", page())
+
+
 @pytest.mark.parametrize("reply", REFUSALS.values(), ids=REFUSALS.keys())
 @pytest.mark.parametrize("kind", [Scripted, ToolCalling])
 def test_a_refusal_is_invalid_output(reply: AIMessage, kind: type[Scripted]) -> None:
@@ -126,11 +131,13 @@ def test_a_refusal_is_invalid_output(reply: AIMessage, kind: type[Scripted]) -> 
 # Time
 
 
+@pytest.mark.timing
 def test_a_model_that_sleeps_is_not_waited_for(sleeper: Sleeper) -> None:
     retriever = wrapped(Scripted(reply=sleeper), selector_timeout=LIMIT)
     assert_untouched(timed(lambda: retriever.recall(QUESTION)), "timeout", page())
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("kind", [Scripted, AsyncScripted])
 async def test_an_async_caller_does_not_wait_either(kind: type[Scripted], sleeper: Sleeper) -> None:
     async def sleep(prompt: str) -> str:
@@ -163,9 +170,10 @@ async def stubborn(prompt: str) -> str:
             await asyncio.sleep(0.4)
         except asyncio.CancelledError:
             continue
-    return keeping(0)(prompt)  # type: ignore[no-any-return]
+    return keeping(0)(prompt)
 
 
+@pytest.mark.timing
 async def test_a_model_that_resists_cancellation_is_not_waited_for() -> None:
     model = AsyncScripted(reply=saying(""), areply=stubborn)
     retriever = wrapped(model, selector_timeout=LIMIT)
@@ -175,9 +183,10 @@ async def test_a_model_that_resists_cancellation_is_not_waited_for() -> None:
     await asyncio.wait(others)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("kind", [Scripted, "chain", "custom"])
 def test_a_whole_program_ends_in_time(kind: Any, sleeper: Sleeper) -> None:
-    """A thread pool would be waited for at the end of ``asyncio.run``."""
+    """A thread pool would be waited for at the end of `asyncio.run`."""
     selector: Any = Scripted(reply=sleeper)
     if kind == "chain":
         selector = selector | (lambda message: message.content)
@@ -189,7 +198,8 @@ def test_a_whole_program_ends_in_time(kind: Any, sleeper: Sleeper) -> None:
 
 PROGRAM = """
 import time
-from selection_fakes import QUESTION, {kind}, report, wrapped
+from tests.selection.fakes import {kind}, report, wrapped
+from tests.selection.prompts import QUESTION
 
 def sleep(prompt):
     time.sleep(300)
@@ -204,7 +214,12 @@ def test_an_interpreter_does_not_wait_for_a_model(kind: str) -> None:
     """No thread of ours, nor one of LangChain's own pools, holds up the end."""
     program = [sys.executable, "-c", PROGRAM.format(kind=kind)]
     ended = subprocess.run(
-        program, cwd=Path(__file__).parent, timeout=60, capture_output=True, text=True, check=True
+        program,
+        cwd=Path(__file__).parents[2],
+        timeout=60,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert ended.stdout.strip() == "timeout"
 

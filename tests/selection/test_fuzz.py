@@ -5,35 +5,30 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import malformed
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from selection_fakes import (
-    NAME,
-    QUESTION,
-    TEXTS,
+
+from recall_signal.selection import (
+    Answer,
+    SelectionDecision,
+    SelectionOptions,
+    apply_answer,
+    build_request,
+)
+from tests.selection import malformed
+from tests.selection.fakes import (
     Custom,
     Scripted,
     ToolCalling,
     assert_untouched,
-    keeping,
-    labels_in,
     page,
     report,
     wrapped,
 )
+from tests.selection.prompts import NAME, QUESTION, TEXTS, keeping, labels_in
 
-from recall_signal.selection import (
-    Answer,
-    SelectionOptions,
-    Verdict,
-    apply_answer,
-    build_request,
-    parse_labels,
-)
-
-INVALID = Verdict(None, "invalid_output")
+INVALID = SelectionDecision(None, "invalid_output")
 OPTIONS = SelectionOptions()
 DROPPING = SelectionOptions(on_empty="drop")
 
@@ -46,7 +41,7 @@ objects = pytest.mark.parametrize("make", malformed.OBJECTS.values(), ids=malfor
 def test_there_are_enough_malformed_answers() -> None:
     request = build_request(QUESTION, TEXTS, OPTIONS)
     said = {make(request.labels) for make in malformed.TEXTS.values()}
-    assert len(said) == len(malformed.TEXTS) >= 300
+    assert len(said) == len(malformed.TEXTS) >= 400
 
 
 def test_what_a_good_answer_is() -> None:
@@ -59,8 +54,19 @@ def test_what_a_good_answer_is() -> None:
         f'\n  {{ "keep" :\t[ "{two}",\r\n"{one}" ] }}  \n',
         json.dumps({"keep": [one, two]}).replace("keep", "\\u006b\\u0065\\u0065\\u0070"),
     ):
-        assert apply_answer(request, answer, OPTIONS) == Verdict((0, 1))
-    assert parse_labels('{"keep": []}') == []
+        assert apply_answer(request, answer, OPTIONS) == SelectionDecision((0, 1))
+    none = {"keep": [request.none_label]}
+    assert apply_answer(request, none, OPTIONS) == SelectionDecision(None, "selected_none")
+    assert apply_answer(request, none, DROPPING) == SelectionDecision(())
+
+
+@pytest.mark.parametrize("options", [OPTIONS, DROPPING], ids=["keep", "drop"])
+def test_none_of_these_stands_alone(options: SelectionOptions) -> None:
+    request = build_request(QUESTION, TEXTS, options)
+    none, one = request.none_label, request.labels[0]
+    for keep in ([], [none, none], [none, one], [one, none], [none.lower()], ["none of these"]):
+        assert apply_answer(request, {"keep": keep}, options) == INVALID
+        assert apply_answer(request, json.dumps({"keep": keep}), options) == INVALID
 
 
 @texts
@@ -129,14 +135,14 @@ def test_noise_from_a_chat_model_leaves_the_page(noise: str) -> None:
     assert_untouched(response, "invalid_output", page())
 
 
-def expected(labels: tuple[str, ...], keep: Any) -> Verdict:
+def expected(labels: tuple[str, ...], keep: Any) -> SelectionDecision:
     """The same rule in other words."""
     sound = isinstance(keep, list) and all(isinstance(label, str) for label in keep)
     if not sound or any(keep.count(label) != 1 or label not in labels for label in keep):
         return INVALID
     if not keep:
-        return Verdict(None, "selected_none")
-    return Verdict(tuple(at for at, label in enumerate(labels) if label in keep))
+        return INVALID
+    return SelectionDecision(tuple(at for at, label in enumerate(labels) if label in keep))
 
 
 @given(data=st.data(), as_text=st.booleans())

@@ -8,30 +8,27 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from injections import INJECTIONS
-from selection_fakes import (
-    QUESTION,
-    TEXTS,
+
+from recall_signal.selection import (
+    DEFAULT_PROMPT,
+    SelectionDecision,
+    SelectionOptions,
+    SelectionRequest,
+    apply_answer,
+    build_request,
+)
+from tests.selection.fakes import (
     AsyncScripted,
     Scripted,
     ToolCalling,
     assert_untouched,
-    keeping,
-    labels_in,
     page,
     plain,
     report,
     wrapped,
 )
-
-from recall_signal.selection import (
-    DEFAULT_PROMPT,
-    SelectionOptions,
-    SelectionRequest,
-    Verdict,
-    apply_answer,
-    build_request,
-)
+from tests.selection.injections import INJECTIONS
+from tests.selection.prompts import QUESTION, TEXTS, keeping, labels_in, none_in
 
 OPTIONS = SelectionOptions()
 BEFORE, BEHIND = DEFAULT_PROMPT.split("{candidates}")
@@ -48,7 +45,7 @@ def assert_well_formed(request: SelectionRequest) -> None:
     assert request.prompt.startswith(BEFORE)
     assert request.prompt.endswith(BEHIND)
     lines = request.prompt[len(BEFORE) : -len(BEHIND)].split("\n")
-    fence, question, results, *candidates, last = lines
+    fence, question, results, *candidates, none, last = lines
     assert re.fullmatch(r"===== [A-Z2-9]{5} =====", fence)
     assert last == fence
     assert question == f"Question: {request.question}"
@@ -56,12 +53,13 @@ def assert_well_formed(request: SelectionRequest) -> None:
     assert candidates == [
         f"[{label}] {text}" for label, text in zip(request.labels, request.passages, strict=True)
     ]
+    assert none == f"[{request.none_label}] none of these"
     whole = request.prompt.split("\n")
     assert whole == [*request.prompt.splitlines(), ""]
-    assert [line for line in whole if line.lstrip().startswith("[")] == candidates
+    assert [line for line in whole if line.lstrip().startswith("[")] == [*candidates, none]
     assert [line for line in whole if line.startswith("=====")] == [fence, fence]
     assert labels_in(request.prompt) == list(request.labels)
-    for label in request.labels:
+    for label in (*request.labels, request.none_label):
         assert request.prompt.count(label) == 1
     assert request.prompt.count(fence.split()[1]) == 2
     assert all(line.isprintable() for line in whole)
@@ -69,7 +67,7 @@ def assert_well_formed(request: SelectionRequest) -> None:
 
 
 def test_there_are_enough_injections() -> None:
-    assert len(set(INJECTIONS.values())) == len(INJECTIONS) >= 25
+    assert len(set(INJECTIONS.values())) == len(INJECTIONS) >= 100
 
 
 @injections
@@ -102,7 +100,7 @@ def texts_in(prompt: str) -> Iterator[str]:
     """What the documents say, without the labels in front of them."""
     for line in prompt.split("\n"):
         found = re.match(r"\[([A-Z0-9]+)\] (.*)", line)
-        if found:
+        if found and found[1] != none_in(prompt):
             yield found[2]
 
 
@@ -130,20 +128,29 @@ def mixing(prompt: str) -> str:
     return json.dumps({"keep": [labels_in(prompt)[0], *found]})
 
 
+on_empty = pytest.mark.parametrize("on_empty", ["keep", "drop"])
+
+
+@on_empty
 @injections
 @pytest.mark.parametrize("model", [obedient, parrot, literal])
-def test_a_model_that_obeys_a_document_selects_nothing(text: str, model: Any) -> None:
+def test_a_model_that_obeys_a_document_selects_nothing(
+    text: str, model: Any, on_empty: Any
+) -> None:
     documents = page([text, "Lunch is at noon.", text])
-    response = wrapped(Scripted(reply=model), documents).recall(QUESTION)
-    assert report(response)["reason"] in ("invalid_output", "selected_none")
-    assert plain(response.documents) == plain(documents)
+    options = SelectionOptions(on_empty=on_empty)
+    retriever = wrapped(Scripted(reply=model), documents, selector_options=options)
+    assert_untouched(retriever.recall(QUESTION), "invalid_output", documents)
 
 
+@on_empty
 @injections
-async def test_a_model_that_half_obeys_selects_by_real_labels_alone(text: str) -> None:
+async def test_a_model_that_half_obeys_selects_by_real_labels_alone(
+    text: str, on_empty: Any
+) -> None:
     documents = page([TEXTS[0], "Lunch is at noon.", text])
-    model = AsyncScripted(reply=mixing)
-    response = await wrapped(model, documents).arecall(QUESTION)
+    model, options = AsyncScripted(reply=mixing), SelectionOptions(on_empty=on_empty)
+    response = await wrapped(model, documents, selector_options=options).arecall(QUESTION)
     told = len(json.loads(mixing(model.prompts[0]))["keep"]) > 1
     if told:
         assert_untouched(response, "invalid_output", documents)
@@ -162,7 +169,7 @@ def test_some_injections_are_obeyed() -> None:
 
 
 def test_a_label_that_stands_in_a_text_is_not_given_out() -> None:
-    drawn = iter(["GUESS", "MARKS", "LUCKY", "AAAA2", "AAAA2", "QQQQ7", "AAAA3", "AAAA4"])
+    drawn = iter(["GUESS", "MARKS", "NONE2", "LUCKY", "AAAA2", "AAAA2", "QQQQ7", "AAAA3", "AAAA4"])
     texts = ["The label is GUESS.", "xLUCKYx", "Neither."]
     request = build_request("Is it QQQQ7?", texts, OPTIONS, lambda: next(drawn))
     assert request.labels == ("AAAA2", "AAAA3", "AAAA4")
@@ -171,7 +178,7 @@ def test_a_label_that_stands_in_a_text_is_not_given_out() -> None:
 
 
 def test_a_label_that_is_hidden_in_a_text_is_not_given_out() -> None:
-    drawn = iter(["MARKS", "GUESS", "AAAA2"])
+    drawn = iter(["MARKS", "NONE2", "GUESS", "AAAA2"])
     request = build_request("?", ["G\u200bU\u00adE\u2060S\ufe0fS"], OPTIONS, lambda: next(drawn))
     assert request.passages == ("GUESS",)
     assert request.labels == ("AAAA2",)
@@ -217,9 +224,11 @@ ANY_TEXT = st.text(max_size=80) | st.text(
 def test_no_text_changes_the_structure(question: str, texts: list[str]) -> None:
     request = build_request(question, texts, OPTIONS)
     assert_well_formed(request)
-    assert apply_answer(request, {"keep": list(request.labels)}, OPTIONS) == Verdict(
+    assert apply_answer(request, {"keep": list(request.labels)}, OPTIONS) == SelectionDecision(
         tuple(range(len(texts)))
     )
+    none = apply_answer(request, {"keep": [request.none_label]}, OPTIONS)
+    assert none == SelectionDecision(None, "selected_none")
 
 
 @given(texts=st.lists(ANY_TEXT, min_size=2, max_size=6))

@@ -1,31 +1,29 @@
-"""Everything that LangChain users can hand over as ``selector=``."""
+"""Everything that LangChain users can hand over as `selector=`."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.output_parsers import JsonOutputParser
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
-from selection_fakes import (
-    QUESTION,
+
+from langchain_recall_signal._selector import RunnableSelector
+from recall_signal import ConfigurationError
+from recall_signal.selection import ANSWER_SCHEMA
+from tests.selection.fakes import (
     AsyncScripted,
     Scripted,
     ToolCalling,
     arguments,
     assert_keeps,
     assert_untouched,
-    keeping,
-    labels_in,
     page,
-    saying,
     tool_call,
     wrapped,
 )
-
-from langchain_recall_signal.selector import RunnableSelector
-from recall_signal import ConfigurationError
-from recall_signal.selection import ANSWER_SCHEMA
+from tests.selection.prompts import QUESTION, keeping, labels_in, saying
 
 # Chat models
 
@@ -56,7 +54,7 @@ def test_structured_output_is_asked_for_by_its_schema() -> None:
     [
         (AIMessage("", tool_calls=[tool_call({"keep": ["ZZZZZ"]})]), "invalid_output"),
         (AIMessage("", tool_calls=[tool_call({})]), "invalid_output"),
-        (AIMessage("", tool_calls=[tool_call({"keep": []})]), "selected_none"),
+        (AIMessage("", tool_calls=[tool_call({"keep": []})]), "invalid_output"),
         (AIMessage("", tool_calls=[tool_call({"keep": []})] * 2), "invalid_output"),
         (
             AIMessage(
@@ -80,6 +78,14 @@ def test_structured_output_is_asked_for_by_its_schema() -> None:
                 "",
                 tool_calls=[tool_call({"keep": []})],
                 response_metadata={"stop_reason": "MAX_TOKENS"},
+            ),
+            "invalid_output",
+        ),
+        (
+            AIMessage(
+                "",
+                tool_calls=[tool_call({"keep": []})],
+                response_metadata={"status": "incomplete"},
             ),
             "invalid_output",
         ),
@@ -107,6 +113,66 @@ def test_a_streamed_call_that_was_cut_off_is_not_mended() -> None:
         return AIMessage("", tool_calls=mended, response_metadata={"finish_reason": "length"})
 
     assert_untouched(wrapped(ToolCalling(reply=half)).recall(QUESTION), "invalid_output", page())
+
+
+class Streaming(ToolCalling):
+    """Answers by a streamed tool call, whose stream may end in the middle."""
+
+    streaming: bool = True
+    whole: bool = False
+    end: Any = None
+
+    def _stream(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
+        text = keeping(0)(str(messages[0].text))
+        parts = ("kept_results", text[:10]), (None, text[10:] if self.whole else text[10:-2])
+        for name, part in parts:
+            call: Any = {"name": name, "args": part, "id": None, "index": 0}
+            call["id"] = "1" if name else None
+            message = AIMessageChunk("", tool_call_chunks=[call])
+            if self.end and not name:
+                message.response_metadata = {"finish_reason": self.end}
+            if run_manager:
+                run_manager.on_llm_new_token("")
+            yield ChatGenerationChunk(message=message)
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        manager = kwargs.pop("run_manager", None)
+        for chunk in self._stream(*args, **kwargs):
+            yield chunk
+            if manager:
+                await manager.on_llm_new_token("")
+
+
+@pytest.mark.parametrize(
+    ("whole", "end", "reason"),
+    [
+        (False, None, "invalid_output"),
+        (True, None, "invalid_output"),  # nobody can tell it from the one above
+        (False, "length", "invalid_output"),
+        (True, "tool_calls", None),
+        (True, "stop", None),
+    ],
+)
+async def test_a_stream_has_to_say_how_it_ended(whole: bool, end: Any, reason: Any) -> None:
+    retriever = wrapped(Streaming(reply=saying(""), streaming=True, whole=whole, end=end))
+    for response in (retriever.recall(QUESTION), await retriever.arecall(QUESTION)):
+        assert response.selection.reason == reason
+        assert len(response.documents) == (1 if reason is None else 5)
+
+
+@pytest.mark.parametrize("kind", [Scripted, AsyncScripted, ToolCalling])
+async def test_a_model_is_called_as_in_traces(kind: type[Scripted]) -> None:
+    class Deployed(kind):
+        deployment_name: str = "team-gpt"
+
+        def _get_ls_params(self, **kwargs: Any) -> Any:
+            return {**super()._get_ls_params(**kwargs), "ls_model_name": self.deployment_name}
+
+    await assert_keeps(Deployed(reply=keeping(0), name_in_reply=None), 0, model="team-gpt")
+    chain = RunnableLambda(lambda prompt: prompt) | Deployed(reply=keeping(0))
+    await assert_keeps(chain, 0, model="team-gpt")
 
 
 class JsonMode(AsyncScripted):
@@ -169,7 +235,6 @@ async def test_a_model_without_structured_output_answers_as_text(error: type[Exc
 async def test_structured_output_can_be_turned_off_or_insisted_on() -> None:
     selector = RunnableSelector(ToolCalling(reply=keeping(2)), structured=False)
     await assert_keeps(selector, 2)
-    assert not any("bind" in type(step).__name__.lower() for step in selector.step.steps)  # type: ignore[attr-defined]
     await assert_keeps(RunnableSelector(ToolCalling(reply=arguments(2)), structured=True), 2)
     with pytest.raises(ConfigurationError, match="Scripted has no structured output"):
         RunnableSelector(Scripted(reply=keeping(0)), structured=True)

@@ -11,8 +11,11 @@ from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
-from selection_fakes import (
-    QUESTION,
+
+from langchain_recall_signal._selector import RunnableSelector
+from recall_signal import ConfigurationError
+from recall_signal.selection import Answer, SelectionRequest
+from tests.selection.fakes import (
     AsyncScripted,
     Custom,
     Scripted,
@@ -20,16 +23,11 @@ from selection_fakes import (
     arguments,
     assert_keeps,
     assert_untouched,
-    keeping,
     page,
-    saying,
     selector_threads,
     wrapped,
 )
-
-from langchain_recall_signal.selector import RunnableSelector
-from recall_signal import ConfigurationError
-from recall_signal.selection import Answer, SelectionRequest
+from tests.selection.prompts import QUESTION, keeping, saying
 
 # Models with something around them
 
@@ -81,10 +79,10 @@ async def test_a_function_with_async_code() -> None:
 
 def test_text_models_and_langchains_own_fakes() -> None:
     llm = FakeListLLM(responses=['{"keep": []}'])
-    assert_untouched(wrapped(llm).recall(QUESTION), "selected_none", page())
+    assert_untouched(wrapped(llm).recall(QUESTION), "invalid_output", page())
     script = GenericFakeChatModel(messages=iter([AIMessage('{"keep": []}')]))
     retriever = wrapped(script)
-    assert_untouched(retriever.recall(QUESTION), "selected_none", page())
+    assert_untouched(retriever.recall(QUESTION), "invalid_output", page())
     assert_untouched(retriever.recall(QUESTION), "llm_error", page())  # the script is at its end
 
 

@@ -7,26 +7,23 @@ from typing import Any
 import pytest
 from langchain_classic.retrievers import ContextualCompressionRetriever
 from langchain_core.runnables import RunnableLambda
-from selection_fakes import (
-    NAME,
-    QUESTION,
+
+from langchain_recall_signal import RecallRetriever, SelectorCompressor
+from recall_signal import ConfigurationError
+from recall_signal.selection import Answer, SelectionOptions
+from tests.selection.fakes import (
     AsyncScripted,
     Custom,
     Listener,
     Scripted,
     Sleeper,
     ToolCalling,
-    keeping,
     page,
     plain,
-    saying,
     selector_threads,
     wrapped,
 )
-
-from langchain_recall_signal import RecallRetriever, SelectorCompressor
-from recall_signal import ConfigurationError
-from recall_signal.selection import Answer, SelectionOptions
+from tests.selection.prompts import NAME, QUESTION, keeping, saying
 
 # Traces
 
@@ -125,7 +122,7 @@ async def test_the_compressor_removes_and_says_so(kind: type[Scripted]) -> None:
 
 async def test_the_compressor_is_traced_and_sends_its_event() -> None:
     retriever = compressing(
-        AsyncScripted(reply=saying('{"keep": []}')), options=SelectionOptions(on_empty="drop")
+        AsyncScripted(reply=keeping()), options=SelectionOptions(on_empty="drop")
     )
     sync, not_sync = Listener(), Listener()
     assert retriever.invoke(QUESTION, {"callbacks": [sync]}) == []
@@ -168,10 +165,12 @@ async def test_the_compressor_alone_copies_its_documents() -> None:
 
 @pytest.mark.parametrize(
     ("reply", "reason"),
-    [("prose", "invalid_output"), (RuntimeError(), "llm_error"), ('{"keep": []}', "selected_none")],
+    [("prose", "invalid_output"), (RuntimeError(), "llm_error"), (keeping(), "selected_none")],
 )
 def test_a_compressor_that_cannot_leaves_the_page(reply: Any, reason: str) -> None:
-    documents = compressing(Scripted(reply=saying(reply))).invoke(QUESTION)
+    documents = compressing(Scripted(reply=reply if callable(reply) else saying(reply))).invoke(
+        QUESTION
+    )
     assert plain(documents) == plain(page())
     said = [document.metadata["recall"]["selection"] for document in documents]
     assert said == [{"applied": False, "reason": reason}] * 5
@@ -205,7 +204,7 @@ def test_the_compressor_skips_by_a_level_that_it_is_told(entry: Any, level: str)
     documents = page()
     documents[0].metadata["recall"] = entry
     model = Scripted(reply=keeping(0))
-    options = SelectionOptions(skip_levels=frozenset({level}))  # type: ignore[arg-type]
+    options = SelectionOptions(skip_levels=frozenset({level}))
     compressor = SelectorCompressor(selector=model, options=options)
     kept = compressor.compress_documents(documents, QUESTION)
     assert kept[0].metadata["recall"]["selection"]["reason"] == "skipped_by_level"

@@ -15,13 +15,14 @@ from langchain_openai import ChatOpenAI
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.llms.openai_like import OpenAILike
-from real_llm import Server, running
-from selection_fakes import QUESTION, Listener, page, plain, report, wrapped
 
-from langchain_recall_signal.selector import RunnableSelector
+from langchain_recall_signal._selector import RunnableSelector
 from llama_index_recall_signal import RecallRetriever
-from llama_index_recall_signal.selector import LLMSelector
+from llama_index_recall_signal._selector import LLMSelector
 from recall_signal.selection import ANSWER_SCHEMA, Answer, SelectionOptions, SelectionRequest
+from tests.selection.fakes import Listener, page, plain, report, wrapped
+from tests.selection.prompts import QUESTION
+from tests.selection.real_llm import Server, running
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -51,9 +52,9 @@ def chat(server: Server, clients: dict[str, Any]) -> ChatOpenAI:
     return ChatOpenAI(
         base_url=server.url,
         model=server.model,
-        api_key=server.key,  # type: ignore[arg-type]
+        api_key=server.key,
         temperature=0,
-        max_tokens=48,  # type: ignore[call-arg]
+        max_tokens=48,
         **clients,
     )
 
@@ -135,7 +136,7 @@ async def test_a_server_that_is_not_there_is_an_error(
     nowhere = ChatOpenAI(
         base_url="http://127.0.0.1:9/v1",
         model=server.model,
-        api_key="none",  # type: ignore[arg-type]
+        api_key="none",
         **clients,
     )
     retriever = wrapped(nowhere, DOCUMENTS)

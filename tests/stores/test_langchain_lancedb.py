@@ -1,4 +1,4 @@
-"""``LanceDB``, of langchain-lancedb and of langchain-community."""
+"""`LanceDB`, of langchain-lancedb and of langchain-community."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,9 @@ import pytest
 from langchain_community.vectorstores import LanceDB as CommunityLanceDB
 from langchain_core.embeddings import Embeddings
 from langchain_lancedb import LanceDB
-from langchain_world import LONG, MIXED, StoreConformance
+
+from tests.stores.cases import conformance
+from tests.stores.langchain_world import MMR, StoreConformance
 
 
 class InLanceDB(StoreConformance):
@@ -24,15 +26,6 @@ class InLanceDB(StoreConformance):
         return LanceDB(encoder, self.next_folder())
 
 
-class TestL2(InLanceDB):
-    norms = (1.0,)
-
-
-class TestL2OfOtherNorms(InLanceDB):
-    norms = (LONG, MIXED)
-    source = "vectors"
-
-
 class InCommunityLanceDB(InLanceDB):
     can_be_empty = False  # the table is made for the first documents
 
@@ -40,18 +33,7 @@ class InCommunityLanceDB(InLanceDB):
         return CommunityLanceDB(embedding=encoder, uri=self.next_folder())
 
 
-class TestCommunityL2(InCommunityLanceDB):
-    norms = (1.0,)
-
-
-class TestCommunityL2OfOtherNorms(InCommunityLanceDB):
-    norms = (LONG, MIXED)
-    source = "vectors"
-
-
-class TestCommunityMmr(InCommunityLanceDB):
-    search = "mmr"
-    source = "vectors"
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Not with MMR, whose pool is the page."""
+globals().update(conformance(InLanceDB, {"L2": {"unit_only": True}}))
+globals().update(
+    conformance(InCommunityLanceDB, {"CommunityL2": {"unit_only": True}, "CommunityMmr": MMR})
+)

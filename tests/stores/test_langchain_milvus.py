@@ -1,4 +1,4 @@
-"""``Milvus`` on Milvus Lite: three metrics, and what holds no cosine."""
+"""`Milvus` on Milvus Lite: three metrics, and what holds no cosine."""
 
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -8,9 +8,10 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_milvus import BM25BuiltInFunction, Milvus
 from langchain_milvus.utils.sparse import BaseSparseEmbedding
-from langchain_world import LONG, MIXED, FlatMetadata, StoreConformance
 
 from langchain_recall_signal import RecallRetriever
+from tests.stores.cases import conformance
+from tests.stores.langchain_world import LONG, MMR, FlatMetadata, StoreConformance
 
 FLAT = {"index_type": "FLAT", "params": {}}
 BY_WORDS = {"metric_type": "BM25", "index_type": "SPARSE_INVERTED_INDEX", "params": {}}
@@ -35,39 +36,21 @@ class InMilvus(FlatMetadata, StoreConformance):
         store.add_documents(documents, ids=[document.id for document in documents])
 
 
-class TestL2(InMilvus):
-    norms = (1.0,)
-
-
-class TestL2OfOtherNorms(InMilvus):
-    norms = (LONG, MIXED)
-    source = "vectors"
-
-
-class TestInnerProduct(TestL2):
-    metric = "IP"
-
-
-class TestInnerProductOfOtherNorms(TestL2OfOtherNorms):
-    metric = "IP"
-
-
-class TestCosine(InMilvus):
-    metric = "COSINE"
-
-
-class TestDefault(TestL2):
+class Default(InMilvus):
     """By the metric of the index that the store makes of its own accord."""
 
     def store(self, encoder: Embeddings) -> Any:
         return self.collection(encoder)
 
 
-class TestMmr(TestL2OfOtherNorms):
-    search = "mmr"
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Not with MMR, whose pool is the page."""
+CASES: dict[str, dict[str, Any]] = {
+    "L2": {"unit_only": True},
+    "InnerProduct": {"metric": "IP", "unit_only": True},
+    "Cosine": {"metric": "COSINE"},
+    "Mmr": MMR,
+}
+globals().update(conformance(InMilvus, CASES))
+globals().update(conformance(Default, {"Default": {"norms": (1.0,)}}))
 
 
 @pytest.mark.filterwarnings("ignore:The 'ranker_type' and 'ranker_params'")  # the store's own
@@ -78,6 +61,7 @@ class TestHybrid(InMilvus):
     norms = (1.0, LONG)
     page_sizes = (1, 4)  # it fuses 4 of either kind
     options: ClassVar[dict[str, Any]] = {"ranker_type": "rrf"}
+    ranks_by_cosine = False
 
     def store(self, encoder: Embeddings) -> Any:
         return self.collection(
@@ -87,9 +71,6 @@ class TestHybrid(InMilvus):
             index_params=[FLAT | {"metric_type": "L2"}, BY_WORDS],
             search_params=[{"metric_type": "L2", "params": {}}, {"metric_type": "BM25"}],
         )
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Not where words have a say."""
 
 
 class TestTwoEncoders(TestHybrid):

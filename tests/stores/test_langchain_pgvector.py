@@ -1,11 +1,10 @@
-"""``PGVector`` and ``PGVectorStore`` on a PostgreSQL with pgvector."""
+"""`PGVector` and `PGVectorStore` on a PostgreSQL with pgvector."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, ClassVar
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
-import numpy as np
 import pytest
 import sqlalchemy
 from langchain_core.documents import Document
@@ -19,10 +18,11 @@ from langchain_postgres.v2.hybrid_search_config import (
 )
 from langchain_postgres.v2.indexes import DistanceStrategy
 from langchain_postgres.vectorstores import DistanceStrategy as OldStrategy
-from langchain_world import LONG, MIXED, Encoder, StoreConformance
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from langchain_recall_signal import RecallRetriever
+from tests.stores.cases import conformance
+from tests.stores.langchain_world import LONG, MMR, Encoder, StoreConformance, check_cosines
 
 
 class InPostgres(StoreConformance):
@@ -59,35 +59,13 @@ class InPGVector(InPostgres):
         return super().document(number, text).model_copy(update={"id": uuid4().hex})
 
 
-class TestCosine(InPGVector):
-    pass
-
-
-class TestEuclidean(InPGVector):
-    norms = (1.0,)
-    strategy = OldStrategy.EUCLIDEAN
-
-
-class TestEuclideanOfOtherNorms(InPGVector):
-    norms = (LONG, MIXED)
-    strategy = OldStrategy.EUCLIDEAN
-    source = "vectors"
-
-
-class TestMaxInnerProduct(TestEuclidean):
-    strategy = OldStrategy.MAX_INNER_PRODUCT
-
-
-class TestMaxInnerProductOfOtherNorms(TestEuclideanOfOtherNorms):
-    strategy = OldStrategy.MAX_INNER_PRODUCT
-
-
-class TestMmr(InPGVector):
-    search = "mmr"
-    source = "vectors"
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Not with MMR, whose pool is the page."""
+CASES: dict[str, dict[str, Any]] = {
+    "Cosine": {},
+    "Euclidean": {"strategy": OldStrategy.EUCLIDEAN, "unit_only": True},
+    "MaxInnerProduct": {"strategy": OldStrategy.MAX_INNER_PRODUCT, "unit_only": True},
+    "Mmr": MMR,
+}
+globals().update(conformance(InPGVector, CASES))
 
 
 class InPGVectorStore(InPostgres):
@@ -111,49 +89,17 @@ class InPGVectorStore(InPostgres):
         return document.model_copy(update={"id": str(uuid5(NAMESPACE_OID, text))})
 
 
-class TestNewCosine(InPGVectorStore):
-    pass
-
-
-class TestNewEuclidean(InPGVectorStore):
-    norms = (1.0,)
-    strategy = DistanceStrategy.EUCLIDEAN
-
-
-class TestNewEuclideanOfOtherNorms(InPGVectorStore):
-    norms = (LONG, MIXED)
-    strategy = DistanceStrategy.EUCLIDEAN
-    source = "vectors"
-
-
-class TestNewInnerProduct(TestNewEuclidean):
-    strategy = DistanceStrategy.INNER_PRODUCT
-
-
-class TestNewInnerProductOfOtherNorms(TestNewEuclideanOfOtherNorms):
-    strategy = DistanceStrategy.INNER_PRODUCT
-
-
-class TestNewMmr(InPGVectorStore):
-    page_sizes = (1, 4)  # it looks at 4 unless fetch_k says otherwise
-    search = "mmr"
-    source = "vectors"
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Not with MMR, whose pool is the page."""
-
-
-class TestNewHybrid(InPGVectorStore):
-    source = "vectors"
-    fusion = staticmethod(weighted_sum_ranking)
-    page_sizes = (1, 4)  # it fuses 4 of either kind
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Not where words have a say."""
-
-
-class TestNewRankFusion(TestNewHybrid):
-    fusion = staticmethod(reciprocal_rank_fusion)
+# Both look at 4 of either kind, unless the search says otherwise.
+FUSED = {"page_sizes": (1, 4), "source": "vectors", "ranks_by_cosine": False}
+NEW_CASES: dict[str, dict[str, Any]] = {
+    "NewCosine": {},
+    "NewEuclidean": {"strategy": DistanceStrategy.EUCLIDEAN, "unit_only": True},
+    "NewInnerProduct": {"strategy": DistanceStrategy.INNER_PRODUCT, "unit_only": True},
+    "NewMmr": MMR | {"page_sizes": (1, 4)},
+    "NewHybrid": FUSED | {"fusion": staticmethod(weighted_sum_ranking)},
+    "NewRankFusion": FUSED | {"fusion": staticmethod(reciprocal_rank_fusion)},
+}
+globals().update(conformance(InPGVectorStore, NEW_CASES))
 
 
 class TestWaitedFor:
@@ -203,8 +149,5 @@ async def check(store: Any, encoder: Encoder, known: bool) -> None:
     if not known:
         assert response.confidence.reason == "norm_unknown"
         return
-    query = np.array(encoder.embed_query("a query"))
-    for document in response.documents:
-        vector = np.array(encoder.embed_documents([document.page_content])[0])
-        exact = query @ vector / (np.linalg.norm(query) * np.linalg.norm(vector))
-        assert document.metadata["recall"]["cosine"] == pytest.approx(exact, abs=1e-4)
+    check_cosines(response.documents, encoder, "a query")
+    assert None not in response.pool.cosines

@@ -1,26 +1,19 @@
-"""``QdrantVectorStore`` on Qdrant's local mode: three distances, and what holds no cosine."""
+"""`QdrantVectorStore` on Qdrant's local mode: three distances, and what holds no cosine."""
 
 from typing import Any
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
+import numpy as np
+import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_qdrant import QdrantVectorStore, RetrievalMode
-from langchain_qdrant.sparse_embeddings import SparseEmbeddings, SparseVector
-from langchain_world import LONG, MIXED, StoreConformance
 from qdrant_client import QdrantClient
 from qdrant_client.models import Distance, SparseVectorParams, VectorParams
 
-
-class Words(SparseEmbeddings):
-    """Each word is one dimension, by its length."""
-
-    def embed_query(self, text: str) -> SparseVector:
-        lengths = sorted({len(word) for word in text.split()})
-        return SparseVector(indices=lengths, values=[1.0] * len(lengths))
-
-    def embed_documents(self, texts: list[str]) -> list[SparseVector]:
-        return [self.embed_query(text) for text in texts]
+from langchain_recall_signal import RecallRetriever
+from tests.stores.cases import conformance
+from tests.stores.langchain_world import MMR, Encoder, StoreConformance, Words
 
 
 class InQdrant(StoreConformance):
@@ -52,61 +45,58 @@ class InQdrant(StoreConformance):
         return document.model_copy(update={"id": str(uuid5(NAMESPACE_OID, text))})
 
 
-class TestCosine(InQdrant):
-    pass
+CASES: dict[str, dict[str, Any]] = {
+    "Cosine": {},
+    "CosineNamed": {"norms": (1.0,), "vector_name": "dense"},
+    "Dot": {"distance": Distance.DOT, "unit_only": True},
+    "Euclid": {"distance": Distance.EUCLID, "unit_only": True, "vector_name": "dense"},
+    "Manhattan": {"distance": Distance.MANHATTAN, "source": "vectors", "ranks_by_cosine": False},
+    "Mmr": MMR,
+    "Hybrid": {"mode": RetrievalMode.HYBRID, "source": "vectors", "ranks_by_cosine": False},
+    "Sparse": {  # only word weights are stored
+        "mode": RetrievalMode.SPARSE,
+        "norms": (1.0,),
+        "expected_reason": "score_not_convertible",
+    },
+}
+globals().update(conformance(InQdrant, CASES))
 
 
-class TestCosineNamed(InQdrant):
-    norms = (1.0,)
-    vector_name = "dense"
+def opened(distance: Distance, norm: float, **vectors: Any) -> QdrantVectorStore:
+    """A collection of this distance, opened as one of cosines."""
+    client = QdrantClient(":memory:")
+    client.create_collection(
+        "c", vectors_config=VectorParams(size=16, distance=distance, **vectors)
+    )
+    encoder = Encoder(norm=norm)
+    return QdrantVectorStore(client, "c", encoder, validate_collection_config=False)
 
 
-class TestDot(InQdrant):
-    norms = (1.0,)
-    distance = Distance.DOT
+@pytest.mark.parametrize("norm", [1.0, 0.8])
+@pytest.mark.parametrize("distance", [Distance.DOT, Distance.EUCLID, Distance.COSINE])
+async def test_the_collection_decides_and_not_an_unvalidated_setting(
+    distance: Distance, norm: float
+) -> None:
+    """mem0ai/mem0#6319, langchain-ai/langchain#10872: a product of 0.419 for a cosine of 0.655."""
+    store = opened(distance, norm)
+    store.add_texts([f"text {n}" for n in range(12)])
+    wrapped = RecallRetriever.from_vectorstore(store, k=5)
+    response = wrapped.recall("a query")
+    query = np.array(store.embeddings.embed_query("a query"))
+    texts = [document.page_content for document in response.documents]
+    exact = np.array(store.embeddings.embed_documents(texts)) @ query / norm**2
+    assert response.pool.cosines[:5] == pytest.approx(exact, abs=1e-4)
+    by_score = norm == 1.0 or distance is Distance.COSINE
+    assert response.cosine_source == ("store" if by_score else "vectors")
+    assert (await wrapped.arecall("a query")).to_dict() == response.to_dict()
 
 
-class TestDotOfOtherNorms(InQdrant):
-    norms = (LONG, MIXED)
-    distance = Distance.DOT
-    source = "vectors"
-
-
-class TestEuclid(TestDot):
-    distance = Distance.EUCLID
-
-
-class TestEuclidOfOtherNorms(TestDotOfOtherNorms):
-    distance = Distance.EUCLID
-    vector_name = "dense"
-
-
-class TestManhattan(TestDotOfOtherNorms):
-    distance = Distance.MANHATTAN
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Not by the sum of differences."""
-
-
-class TestMmr(InQdrant):
-    search = "mmr"
-    source = "vectors"
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Not with MMR, whose pool is the page."""
-
-
-class TestHybrid(InQdrant):
-    mode = RetrievalMode.HYBRID
-    source = "vectors"
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Not where words have a say."""
-
-
-class TestSparse(InQdrant):
-    """Only word weights are stored."""
-
-    mode = RetrievalMode.SPARSE
-    norms = (1.0,)
-    expected_reason = "score_not_convertible"
+def test_a_server_that_refuses_to_describe_its_collection(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The number is then unknown; the stored vectors decide."""
+    store = opened(Distance.DOT, 0.8)
+    store.add_texts(["one", "two"])
+    monkeypatch.setattr(store.client, "get_collection", lambda name: 1 / 0)
+    assert RecallRetriever.from_vectorstore(store).recall("a query").cosine_source == "vectors"
+    assert "ZeroDivisionError" in caplog.text

@@ -1,4 +1,4 @@
-"""``RedisVectorStore`` on a Redis with its search module."""
+"""`RedisVectorStore` on a Redis with its search module."""
 
 from typing import Any
 from uuid import uuid4
@@ -6,7 +6,9 @@ from uuid import uuid4
 import pytest
 from langchain_core.embeddings import Embeddings
 from langchain_redis import RedisConfig, RedisVectorStore
-from langchain_world import LONG, MIXED, FlatMetadata, StoreConformance
+
+from tests.stores.cases import conformance
+from tests.stores.langchain_world import LONG, MIXED, FlatMetadata, StoreConformance
 
 
 class InRedis(FlatMetadata, StoreConformance):
@@ -27,24 +29,14 @@ class InRedis(FlatMetadata, StoreConformance):
         return RedisVectorStore(encoder, config)
 
 
-class TestCosine(InRedis):
-    pass
+OTHERS = {"norms": (LONG, MIXED[::-1]), "expected_reason": "norm_unknown"}
+"""Nothing but the first query shows the length of the vectors."""
 
-
-class TestL2(InRedis):
-    norms = (1.0,)
-    metric = "L2"
-
-
-class TestL2OfOtherNorms(InRedis):
-    norms = (LONG, MIXED[::-1])  # nothing but the first query tells
-    metric = "L2"
-    expected_reason = "norm_unknown"
-
-
-class TestInnerProduct(TestL2):
-    metric = "IP"
-
-
-class TestInnerProductOfOtherNorms(TestL2OfOtherNorms):
-    metric = "IP"
+CASES: dict[str, dict[str, Any]] = {
+    "Cosine": {},
+    "L2": {"metric": "L2", "norms": (1.0,)},
+    "L2OfOtherNorms": {"metric": "L2", **OTHERS},
+    "InnerProduct": {"metric": "IP", "norms": (1.0,)},
+    "InnerProductOfOtherNorms": {"metric": "IP", **OTHERS},
+}
+globals().update(conformance(InRedis, CASES))

@@ -5,7 +5,6 @@ from typing import Any
 from uuid import uuid4
 
 import lancedb
-import numpy as np
 import pysqlite3
 import pytest
 import sqlalchemy
@@ -18,11 +17,11 @@ from langchain_lancedb import LanceDB
 from langchain_milvus import Milvus
 from langchain_postgres import PGVector
 from langchain_redis import RedisConfig, RedisVectorStore
-from langchain_world import LONG, Encoder
 
 from langchain_recall_signal import RecallResponse, RecallRetriever
 from langchain_recall_signal.stores import find_adapter
 from recall_signal import ScoreKind
+from tests.stores.langchain_world import LONG, Encoder, check_cosines
 
 QUERY = "a query"
 TEXTS = ["it's one", "two; -- with signs", 'three "quoted"', "four\nlines", *map(str, range(20))]
@@ -32,11 +31,8 @@ def check(store: Any, encoder: Encoder, source: str = "store", **settings: Any) 
     """Every cosine is numpy's, and the page the bare retriever's."""
     response = RecallRetriever.from_vectorstore(store, k=10, **settings).recall(QUERY)
     assert response.cosine_source == source
-    query = np.array(encoder.embed_query(QUERY))
-    for document in response.documents:
-        vector = np.array(encoder.embed_documents([document.page_content])[0])
-        exact = query @ vector / (np.linalg.norm(query) * np.linalg.norm(vector))
-        assert document.metadata["recall"]["cosine"] == pytest.approx(exact, abs=1e-4)
+    check_cosines(response.documents, encoder, QUERY)
+    assert None not in response.pool.cosines
     bare = store.as_retriever(search_kwargs={"k": 10}).invoke(QUERY)
     assert [d.page_content for d in response.documents] == [d.page_content for d in bare]
     return response

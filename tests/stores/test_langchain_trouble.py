@@ -19,14 +19,13 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_qdrant import QdrantVectorStore, RetrievalMode
-from langchain_qdrant.sparse_embeddings import SparseEmbeddings, SparseVector
-from langchain_world import Encoder
 from qdrant_client import QdrantClient
 from qdrant_client.models import Distance, SparseVectorParams, VectorParams
 
 from langchain_recall_signal import RecallResponse, RecallRetriever
 from recall_signal import ConfigurationError, Thresholds
 from recall_signal.testing import vectors_with_cosines
+from tests.stores.langchain_world import Encoder, Words
 
 # Chroma warns where its configuration is read for relevance scores.
 pytestmark = pytest.mark.filterwarnings("ignore:legacy embedding function config")
@@ -56,17 +55,6 @@ def in_faiss(index: Any, **settings: Any) -> FAISS:
     store = FAISS(encoder(), index, InMemoryDocstore(), {}, **settings)
     store.add_texts(TEXTS, ids=TEXTS)
     return store
-
-
-class Words(SparseEmbeddings):
-    """Each word is one dimension, by its length."""
-
-    def embed_query(self, text: str) -> SparseVector:
-        lengths = sorted({len(word) for word in text.split()})
-        return SparseVector(indices=lengths, values=[1.0] * len(lengths))
-
-    def embed_documents(self, texts: list[str]) -> list[SparseVector]:
-        return [self.embed_query(text) for text in texts]
 
 
 def in_qdrant(mode: RetrievalMode = RetrievalMode.DENSE, cosines: Any = SPREAD) -> Any:
@@ -129,7 +117,7 @@ def test_row_04_the_index_decides_and_not_the_strategy(metric: int, strategy: An
 
 
 class TestRow05:
-    """``score_threshold`` means a largest distance here and a least relevance there."""
+    """`score_threshold` means a largest distance here and a least relevance there."""
 
     @pytest.mark.filterwarnings("ignore:Relevance scores must be between 0 and 1")
     @pytest.mark.parametrize("threshold", [0.0, 0.1, 0.5, 0.9, np.float64(0.3)])
@@ -232,7 +220,7 @@ def test_row_09_chromas_relevance_by_vector_is_a_distance(
 
 
 class TestRow18:
-    """Tracers take ``metadata["score"]`` for what it is called."""
+    """Tracers take `metadata["score"]` for what it is called."""
 
     KEYS: ClassVar[set[str]] = {"score", "relevance_score", "similarity", "distance"}
 

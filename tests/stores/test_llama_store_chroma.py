@@ -1,15 +1,22 @@
-"""Chroma: ``exp(-distance)`` in each of the three spaces."""
+"""Chroma: `exp(-distance)` in each of the three spaces."""
 
 from typing import Any, ClassVar
 
 import chromadb
 import pytest
 from llama_index.vector_stores.chroma import ChromaVectorStore
-from llama_store_cases import OTHER_NORMS, QUERY, StoreConformance, index_with_cosines
 
 from llama_index_recall_signal import RecallRetriever
 from llama_index_recall_signal.stores import find_adapter
 from recall_signal import ScoreKind
+from tests.stores.cases import conformance
+from tests.stores.llama_store_cases import (
+    MMR,
+    OTHER_NORMS,
+    QUERY,
+    StoreConformance,
+    index_with_cosines,
+)
 
 
 def empty_store(name: str, **settings: Any) -> ChromaVectorStore:
@@ -29,28 +36,13 @@ class ChromaConformance(StoreConformance):
         return empty_store(f"{type(self).__name__}-{number}", configuration={"hnsw": index})
 
 
-class TestChromaL2(ChromaConformance):
-    pass
-
-
-class TestChromaCosine(ChromaConformance):
-    space = "cosine"
-
-
-class TestChromaInnerProduct(ChromaConformance):
-    space = "ip"
-
-
-class TestChromaMmr(ChromaConformance):
-    """The page is not ranked by what its scores say."""
-
-    norms = (1.0, 3.0)
-    mode = "mmr"
-    stored, asked = 60, 5
-    can_be_empty = False
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Nothing that MMR promises."""
+CASES: dict[str, dict[str, Any]] = {
+    "ChromaL2": {},
+    "ChromaCosine": {"space": "cosine"},
+    "ChromaInnerProduct": {"space": "ip"},
+    "ChromaMmr": MMR | {"can_be_empty": False},
+}
+globals().update(conformance(ChromaConformance, CASES))
 
 
 @pytest.mark.parametrize("space", ["l2", "cosine", "ip"])
@@ -58,13 +50,6 @@ def test_a_space_given_in_the_old_way(space: str) -> None:
     store = empty_store(f"old-{space}", metadata={"hnsw:space": space})
     response = RecallRetriever(index_with_cosines(store, [0.9, 0.3, -0.2]).as_retriever())
     assert response.recall(QUERY).pool.cosines == pytest.approx([0.9, 0.3, -0.2], abs=1e-4)
-
-
-def test_a_mode_is_not_believed() -> None:
-    """In MMR the score happens to be that of a plain search; nothing promises that."""
-    index = index_with_cosines(empty_store("mmr-mode"), [0.9, 0.3, -0.2])
-    wrapped = RecallRetriever(index.as_retriever(vector_store_query_mode="mmr"))
-    assert wrapped.recall(QUERY).cosine_source == "vectors"
 
 
 def test_a_space_that_is_not_known() -> None:
@@ -79,7 +64,7 @@ def test_a_space_that_is_not_known() -> None:
         client = Collection()
 
     assert adapter.score_kind(Store(), "default") is ScoreKind.UNKNOWN
-    Store.client = None  # type: ignore[assignment]
+    Store.client = None
     assert adapter.score_kind(Store(), "default") is ScoreKind.UNKNOWN
 
 

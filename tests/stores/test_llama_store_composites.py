@@ -1,7 +1,7 @@
 """Retrievers of retrievers on real stores: what the wrapper can say around each, and inside.
 
-Around a composite, the page is the composite's; its cosines come from the texts (``embed_model``)
-or from a declared kind, where the composite leaves the scores as they are. Inside, each part is
+Around a composite, the page is the composite's; its cosines come from the searches of its parts, or
+from a declared kind, where the composite leaves the scores as they are. Inside, each part is
 measured by its own store, and its pool is the part's.
 """
 
@@ -22,11 +22,11 @@ from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
 from llama_index.core.settings import Settings
 from llama_index.core.tools import RetrieverTool
 from llama_index.vector_stores.qdrant import QdrantVectorStore
-from llama_store_cases import QUERY, page_of
-from llama_store_parts import COSINES, encoder, flat, index_of, nodes_with
 from qdrant_client import QdrantClient
 
 from llama_index_recall_signal import RecallQueryEngine, RecallRetriever
+from tests.stores.llama_store_cases import QUERY, page_of
+from tests.stores.llama_store_parts import COSINES, flat, index_of, nodes_with
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local")
 
@@ -57,15 +57,11 @@ class TestFusion:
 
     @pytest.mark.parametrize("mode", list(FUSION_MODES))
     def test_around(self, mode: FUSION_MODES) -> None:
-        """Whatever the mode made of the scores, the texts have their cosines."""
+        """Whatever the mode made of the scores, the parts' searches have the cosines."""
         bare = self.fused(two_retrievers(), mode, similarity_top_k=5)
-        expected = page_of(bare.retrieve(QUERY))
-        alone = RecallRetriever(bare).recall(QUERY)
-        assert page_of(alone.nodes) == expected
-        assert alone.confidence.reason == "store_not_recognised"
-        response = RecallRetriever(bare, encoder()).recall(QUERY)
-        assert page_of(response.nodes) == expected
-        assert response.cosine_source == "embeddings"
+        response = RecallRetriever(bare).recall(QUERY)
+        assert page_of(response.nodes) == page_of(bare.retrieve(QUERY))
+        assert response.cosine_source == "store"
         exact = [COSINES[int(item.node_id[-1])] for item in response.nodes]
         assert response.pool.cosines == pytest.approx(exact, abs=1e-4)
         assert response.confidence.top_score == 0.8
@@ -86,14 +82,15 @@ class TestFusion:
 
     @pytest.mark.parametrize("mode", list(FUSION_MODES))
     def test_inside(self, mode: FUSION_MODES) -> None:
-        """The fused page is the same; who asks an engine hears of the best part."""
+        """The fused page is the same, and an engine reports what is on it."""
         parts = two_retrievers()
         expected = page_of(self.fused(parts, mode).retrieve(QUERY))
         wrapped = self.fused([RecallRetriever(one, annotate="none") for one in parts], mode)
         assert page_of(wrapped.retrieve(QUERY)) == expected
         engine = RecallQueryEngine(RetrieverQueryEngine.from_args(wrapped, llm=MockLLM()))
         report = (engine.query(QUERY).metadata or {})["recall"]
-        assert report["confidence"]["top_score"] == 0.8
+        best = max(COSINES[int(row[0][-1])] for row in expected)
+        assert report["confidence"]["top_score"] == best
         assert report["cosine_source"] == "store"
 
     async def test_inside_with_parts_that_are_asked_as_tasks(self) -> None:
@@ -156,11 +153,7 @@ class TestRouter:
     @pytest.mark.parametrize("chosen", [(0,), (1,), (0, 1)])
     def test_around(self, chosen: tuple[int, ...]) -> None:
         bare = self.routed(two_retrievers(), *chosen)
-        expected = page_of(bare.retrieve(QUERY))
-        alone = RecallRetriever(bare).recall(QUERY)
-        assert page_of(alone.nodes) == expected
-        assert alone.confidence.reason == "store_not_recognised"
-        response = RecallRetriever(bare, encoder()).recall(QUERY)
-        assert page_of(response.nodes) == expected
+        response = RecallRetriever(bare).recall(QUERY)
+        assert page_of(response.nodes) == page_of(bare.retrieve(QUERY))
         exact = [COSINES[int(item.node_id[-1])] for item in response.nodes]
         assert response.pool.cosines == pytest.approx(exact, abs=1e-4)

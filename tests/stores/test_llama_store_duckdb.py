@@ -5,15 +5,13 @@ from typing import Any, ClassVar
 import duckdb
 import pytest
 from llama_index.vector_stores.duckdb import DuckDBVectorStore
-from llama_store_cases import (
+
+from tests.stores.cases import conformance
+from tests.stores.llama_store_cases import (
     DIMENSION,
     OTHER_NORMS,
-    QUERY,
     StoreConformance,
-    index_with_cosines,
 )
-
-from llama_index_recall_signal import RecallRetriever
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,18 +32,5 @@ class DuckDBConformance(StoreConformance):
         return DuckDBVectorStore(embed_dim=self.embed_dim)
 
 
-class TestDuckDBLists(DuckDBConformance):
-    pass
-
-
-class TestDuckDBArrays(DuckDBConformance):
-    embed_dim = DIMENSION
-
-
-def test_a_mode_is_not_believed() -> None:
-    """The store knows no modes; the vectors that hits carry decide."""
-    index = index_with_cosines(DuckDBVectorStore(), [0.8, 0.3, 0.1])
-    bare = index.as_retriever(vector_store_query_mode="mmr")
-    response = RecallRetriever(bare).recall(QUERY)
-    assert response.cosine_source == "vectors"
-    assert response.pool.cosines == pytest.approx([0.8, 0.3], abs=1e-4)
+CASES = {"DuckDBLists": {}, "DuckDBArrays": {"embed_dim": DIMENSION}}
+globals().update(conformance(DuckDBConformance, CASES))

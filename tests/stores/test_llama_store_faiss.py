@@ -1,4 +1,4 @@
-"""FAISS: the index decides, and only ``FaissMapVectorStore`` can tell whose vector is whose."""
+"""FAISS: the index decides, and only `FaissMapVectorStore` can tell whose vector is whose."""
 
 from typing import Any
 from uuid import UUID
@@ -7,7 +7,12 @@ import faiss
 import numpy as np
 import pytest
 from llama_index.vector_stores.faiss import FaissMapVectorStore, FaissVectorStore
-from llama_store_cases import (
+
+from llama_index_recall_signal import RecallRetriever
+from llama_index_recall_signal.stores import Hits, find_adapter
+from recall_signal import ScoreKind
+from tests.stores.cases import conformance
+from tests.stores.llama_store_cases import (
     DIMENSION,
     OTHER_NORMS,
     QUERY,
@@ -15,14 +20,11 @@ from llama_store_cases import (
     index_with_cosines,
 )
 
-from llama_index_recall_signal import RecallRetriever
-from llama_index_recall_signal.stores import Hits, find_adapter
-from recall_signal import ScoreKind
-
 COSINES = list(np.linspace(0.9, -0.5, 40))
 
 
 class FaissConformance(StoreConformance):
+    norms = (1.0, *OTHER_NORMS)
     metric = faiss.METRIC_L2
     ties_keep_order = False
 
@@ -30,31 +32,15 @@ class FaissConformance(StoreConformance):
         return FaissVectorStore(faiss.IndexFlat(DIMENSION, self.metric))
 
 
-class TestFaissL2(FaissConformance):
-    pass
-
-
-class TestFaissInnerProduct(FaissConformance):
-    metric = faiss.METRIC_INNER_PRODUCT
-
-
-class TestFaissL2WithOtherNorms(FaissConformance):
-    norms = OTHER_NORMS
-
-
-class TestFaissInnerProductWithOtherNorms(TestFaissL2WithOtherNorms):
-    metric = faiss.METRIC_INNER_PRODUCT
-
-
-class TestFaissMapL2(FaissConformance):
-    norms = (1.0, *OTHER_NORMS)
-
+class MapConformance(FaissConformance):
     def store(self, number: int) -> Any:
         return FaissMapVectorStore(faiss.IndexIDMap2(faiss.IndexFlat(DIMENSION, self.metric)))
 
 
-class TestFaissMapInnerProduct(TestFaissMapL2):
-    metric = faiss.METRIC_INNER_PRODUCT
+PRODUCT = {"metric": faiss.METRIC_INNER_PRODUCT}
+CASES: dict[str, dict[str, Any]] = {"FaissL2": {}, "FaissInnerProduct": PRODUCT}
+globals().update(conformance(FaissConformance, CASES))
+globals().update(conformance(MapConformance, {"MapL2": {}, "MapInnerProduct": PRODUCT}))
 
 
 def recalled(store: Any, **settings: Any) -> Any:

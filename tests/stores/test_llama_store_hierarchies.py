@@ -24,11 +24,10 @@ from llama_index.core.schema import (
     TextNode,
 )
 from llama_index.core.settings import Settings
-from llama_store_cases import QUERY, QUERY_VECTOR, page_of
-from llama_store_parts import COSINES, encoder, flat, index_of, nodes_with
 
 from llama_index_recall_signal import RecallQueryEngine, RecallRetriever
-from recall_signal.testing import vectors_with_cosines
+from tests.stores.llama_store_cases import QUERY, page_of
+from tests.stores.llama_store_parts import COSINES, encoder, flat, index_of, nodes_with
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +36,7 @@ def _a_model_that_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestObjects:
-    """``IndexNode``: what is found is a summary, what is returned is what it stands for."""
+    """`IndexNode`: what is found is a summary, what is returned is what it stands for."""
 
     def bare(self, target: Any) -> Any:
         summary = nodes_with(COSINES[:1])[0]
@@ -74,7 +73,7 @@ class TestObjects:
         return RecursiveRetriever("root", {"root": root, "table": table})
 
     def test_recursive_retriever(self) -> None:
-        """Scores of several searches stand on one page: around it, only texts compare them."""
+        """Scores of several searches stand on one page: around it, those of one encoder count."""
         first = nodes_with(COSINES[:1])[0]
         pointer = IndexNode(
             id_=first.node_id, text=first.text, index_id="table", embedding=first.embedding
@@ -83,10 +82,9 @@ class TestObjects:
         table = index_of(flat(), nodes_with([0.1, 0.05, 0.3])).as_retriever(similarity_top_k=1)
         bare = self.recursive(root, table)
         expected = page_of(bare.retrieve(QUERY))
-        assert RecallRetriever(bare).recall(QUERY).confidence.reason == "store_not_recognised"
-        response = RecallRetriever(bare, encoder()).recall(QUERY)
+        response = RecallRetriever(bare).recall(QUERY)
         assert page_of(response.nodes) == expected
-        assert response.cosine_source == "embeddings"
+        assert response.pool.cosines == [None, pytest.approx(0.5, abs=1e-4)]
         inside = self.recursive(RecallRetriever(root), RecallRetriever(table))
         page = inside.retrieve(QUERY)
         assert page_of(page) == expected
@@ -109,19 +107,14 @@ class TestAutoMerging:
         return AutoMergingRetriever(RecallRetriever(leaves) if wrap else leaves, context)
 
     def test_around(self) -> None:
-        """A parent's score is the mean of its children's: no cosine of the parent's text."""
+        """A parent's score is the mean of its children's; its cosine is that of the best one."""
         bare = self.merging(wrap=False)
         found = bare.retrieve(QUERY)
         assert {item.node_id: item.score for item in found}["parent"] == pytest.approx(0.65)
-        alone = RecallRetriever(bare).recall(QUERY)
-        assert alone.confidence.reason == "store_not_recognised"
-        model = encoder()
-        (merged,) = vectors_with_cosines(QUERY_VECTOR, [0.7])
-        model.encoder.vectors["the first two together"] = merged
-        response = RecallRetriever(bare, model).recall(QUERY)
+        response = RecallRetriever(bare).recall(QUERY)
         assert page_of(response.nodes) == page_of(found)
         known = dict(zip(response.pool.ids or (), response.pool.cosines, strict=True))
-        assert known["parent"] == pytest.approx(0.7, abs=1e-4)
+        assert known["parent"] == pytest.approx(0.8, abs=1e-4)
 
     def test_inside_the_leaves_are_measured(self) -> None:
         """Merged parents carry nothing; the leaves that are left do, and engines hear of them."""

@@ -7,17 +7,19 @@ import numpy as np
 import pytest
 from lancedb.index import HnswSq, IvfFlat, IvfPq
 from llama_index.vector_stores.lancedb import LanceDBVectorStore
-from llama_store_cases import (
+from llama_index.vector_stores.lancedb.base import TableNotFoundError
+
+from llama_index_recall_signal import RecallRetriever
+from llama_index_recall_signal.stores import find_adapter
+from recall_signal import ScoreKind
+from tests.stores.cases import conformance
+from tests.stores.llama_store_cases import (
     OTHER_NORMS,
     QUERY,
     StoreConformance,
     index_with_cosines,
     page_of,
 )
-
-from llama_index_recall_signal import RecallRetriever
-from llama_index_recall_signal.stores import find_adapter
-from recall_signal import ScoreKind
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
 
@@ -48,15 +50,11 @@ class LanceConformance(StoreConformance):
         return empty_store(f"{self.folder.name}/{number}", query_type=self.query_type)
 
 
-class TestLanceVector(LanceConformance):
-    pass
-
-
-class TestLanceHybrid(LanceConformance):
-    query_type = "hybrid"
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Nothing that fusion promises."""
+CASES: dict[str, dict[str, Any]] = {
+    "LanceVector": {},
+    "LanceHybrid": {"query_type": "hybrid", "ranks_by_cosine": False},
+}
+globals().update(conformance(LanceConformance, CASES))
 
 
 @pytest.fixture
@@ -81,7 +79,7 @@ def exact(response: Any) -> Any:
 @pytest.mark.parametrize("kind", [IvfFlat, IvfPq, HnswSq])
 def test_a_vector_index(store: LanceDBVectorStore, metric: Any, kind: Any) -> None:
     """The score is that of shortened vectors where the index holds such, and LanceDB measures
-    twice the cosine distance in ``HnswSq``: there the vectors that hits carry decide."""
+    twice the cosine distance in `HnswSq`: there the vectors that hits carry decide."""
     index = index_with_cosines(store, COSINES)
     partitions = {"num_partitions": 2} | ({"num_sub_vectors": 4} if kind is IvfPq else {})
     store.table.create_index("vector", config=kind(distance_type=metric, **partitions))
@@ -103,7 +101,7 @@ def test_full_text_search_makes_the_best_hit_one(store: LanceDBVectorStore) -> N
     store.query_type = "fts"
     bare = index.as_retriever(similarity_top_k=3)
     asked = "text 299"
-    index._embed_model.encoder.vectors[asked] = [1.0, *[0.0] * 15]  # type: ignore[attr-defined]
+    index._embed_model.encoder.vectors[asked] = [1.0, *[0.0] * 15]
     assert bare.retrieve(asked)[0].score == 1.0
     response = RecallRetriever(bare).recall(asked)
     assert page_of(response.nodes) == page_of(bare.retrieve(asked))
@@ -115,7 +113,7 @@ def test_full_text_search_makes_the_best_hit_one(store: LanceDBVectorStore) -> N
 def test_a_query_type_for_one_retriever_is_not_taken_for_a_vector_search(
     store: LanceDBVectorStore,
 ) -> None:
-    """The store says ``vector``, the retriever ``hybrid``: the scores count down from 1 to 0."""
+    """The store says `vector`, the retriever `hybrid`: the scores count down from 1 to 0."""
     index = index_with_cosines(store, COSINES)
     bare = index.as_retriever(similarity_top_k=4, vector_store_kwargs={"query_type": "hybrid"})
     response = RecallRetriever(bare, pool_size=4).recall(QUERY)
@@ -151,16 +149,7 @@ def test_a_metric_that_is_not_known(
     assert adapter.score_kind(store, "default") is ScoreKind.UNKNOWN
 
 
-def test_a_table_that_is_not_there(
-    store: LanceDBVectorStore, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_table_that_is_not_there(store: LanceDBVectorStore) -> None:
     adapter: Any = find_adapter(store)
-    assert adapter.score_kind(store, "default") is ScoreKind.UNKNOWN
-    assert "TableNotFoundError" in caplog.text
-
-
-def test_a_mode_is_not_believed(store: LanceDBVectorStore) -> None:
-    """The store knows no modes."""
-    response = recalled(store, vector_store_query_mode="mmr")
-    assert response.cosine_source == "vectors"
-    assert response.pool.cosines == exact(response)
+    with pytest.raises(TableNotFoundError):  # which the wrapper turns into a reason
+        adapter.score_kind(store, "default")

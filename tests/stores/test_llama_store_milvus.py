@@ -8,18 +8,20 @@ import numpy as np
 import pytest
 from llama_index.vector_stores.milvus import MilvusVectorStore
 from llama_index.vector_stores.milvus.utils import BaseSparseEmbeddingFunction
-from llama_store_cases import (
+
+from llama_index_recall_signal import RecallRetriever
+from llama_index_recall_signal.stores import Hits, find_adapter
+from recall_signal import ScoreKind
+from tests.stores.cases import conformance
+from tests.stores.llama_store_cases import (
     DIMENSION,
+    MMR,
     OTHER_NORMS,
     QUERY,
     StoreConformance,
     index_with_cosines,
     page_of,
 )
-
-from llama_index_recall_signal import RecallRetriever
-from llama_index_recall_signal.stores import Hits, find_adapter
-from recall_signal import ScoreKind
 
 COSINES = list(np.linspace(0.9, -0.6, 30))
 
@@ -57,26 +59,13 @@ class MilvusConformance(StoreConformance):
         return Milvus.store(f"{type(self).__name__}{number}", similarity_metric=self.metric)
 
 
-class TestMilvusInnerProduct(MilvusConformance):
-    pass
-
-
-class TestMilvusL2(MilvusConformance):
-    metric = "L2"
-
-
-class TestMilvusCosine(MilvusConformance):
-    metric = "COSINE"
-
-
-class TestMilvusMmr(MilvusConformance):
-    norms = (1.0, 3.0)
-    mode = "mmr"
-    stored, asked = 60, 5
-    can_be_empty = False
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Nothing that MMR promises."""
+CASES: dict[str, dict[str, Any]] = {
+    "MilvusInnerProduct": {},
+    "MilvusL2": {"metric": "L2"},
+    "MilvusCosine": {"metric": "COSINE"},
+    "MilvusMmr": MMR | {"can_be_empty": False},
+}
+globals().update(conformance(MilvusConformance, CASES))
 
 
 class Letters(BaseSparseEmbeddingFunction):
@@ -116,20 +105,6 @@ def test_a_collection_of_another_metric_than_the_store_was_told() -> None:
     assert kind_of(told) is ScoreKind.SQUARED_L2
 
 
-def test_an_index_is_asked_for_its_metric_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Milvus.store("once")
-    asked: list[str] = []
-    ask = store.client.describe_index
-
-    def counted(*args: Any) -> Any:
-        asked.append(args[0])
-        return ask(*args)
-
-    monkeypatch.setattr(store.client, "describe_index", counted)
-    assert [kind_of(store) for _ in range(3)] == [ScoreKind.INNER_PRODUCT] * 3
-    assert asked == ["once"]
-
-
 @pytest.mark.parametrize("names", [[], ["one", "two"]])
 def test_settings_that_do_not_tell(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     store = Milvus.store(f"without{len(names)}")
@@ -139,20 +114,6 @@ def test_settings_that_do_not_tell(names: list[str], monkeypatch: pytest.MonkeyP
         store.client, "describe_index", lambda collection, name: {"metric_type": metrics[name]}
     )
     assert kind_of(store) is ScoreKind.UNKNOWN
-
-
-def test_settings_that_cannot_be_read(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    store = Milvus.store("broken")
-
-    def fail(*args: Any, **settings: Any) -> Any:
-        raise RuntimeError("a secret")
-
-    monkeypatch.setattr(store.client, "list_indexes", fail)
-    assert kind_of(store) is ScoreKind.UNKNOWN
-    assert "RuntimeError" in caplog.text
-    assert "secret" not in caplog.text
 
 
 def test_a_vector_that_is_gone() -> None:

@@ -5,20 +5,22 @@ from typing import Any, ClassVar
 
 import pytest
 from llama_index.vector_stores.postgres import PGVectorStore
-from llama_store_cases import (
-    DIMENSION,
-    OTHER_NORMS,
-    QUERY,
-    StoreConformance,
-    index_with_cosines,
-    page_of,
-)
 from sqlalchemy import create_engine
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from llama_index_recall_signal import RecallRetriever
 from llama_index_recall_signal.stores import Hits, find_adapter
+from tests.stores.cases import conformance
+from tests.stores.llama_store_cases import (
+    DIMENSION,
+    MMR,
+    OTHER_NORMS,
+    QUERY,
+    StoreConformance,
+    index_with_cosines,
+    page_of,
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -84,23 +86,16 @@ class TestPostgresHybrid(PostgresConformance):
                     self._check_entry(world, query, item)
 
 
-class TestPostgresMmr(PostgresConformance):
-    norms = (1.0, 3.0)
-    mode = "mmr"
-    stored, asked = 60, 5
-    can_be_empty = True
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Nothing that MMR promises."""
+globals().update(conformance(PostgresConformance, {"PostgresMmr": MMR | {"can_be_empty": True}}))
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "sparse"])
 async def test_cosines_and_text_ranks_on_one_page(mode: str) -> None:
-    """``ts_rank`` is no cosine, though it looks like one."""
+    """`ts_rank` is no cosine, though it looks like one."""
     store = Postgres.store(f"mixed_{mode}", hybrid_search=True, text_search_config="english")
     index = index_with_cosines(store, [0.9, 0.4, 0.2, -0.3])
     asked = "text 3"
-    index._embed_model.encoder.vectors[asked] = [1.0, *[0.0] * (DIMENSION - 1)]  # type: ignore[attr-defined]
+    index._embed_model.encoder.vectors[asked] = [1.0, *[0.0] * (DIMENSION - 1)]
     bare = index.as_retriever(vector_store_query_mode=mode, similarity_top_k=2, sparse_top_k=1)
     found = bare.retrieve(asked)
     assert found[-1].metadata["number"] == 3

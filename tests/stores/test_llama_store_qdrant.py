@@ -7,19 +7,9 @@ from zlib import crc32
 
 import pytest
 from llama_index.vector_stores.qdrant import QdrantVectorStore
-from llama_store_cases import (
-    DIMENSION,
-    OTHER_NORMS,
-    QUERY,
-    StoreConformance,
-    index_with_cosines,
-    page_of,
-)
 from qdrant_client import QdrantClient
 from qdrant_client.models import (
     Distance,
-    MultiVectorComparator,
-    MultiVectorConfig,
     PointStruct,
     VectorParams,
 )
@@ -27,6 +17,15 @@ from qdrant_client.models import (
 from llama_index_recall_signal import RecallRetriever
 from llama_index_recall_signal.stores import Hits, find_adapter
 from recall_signal import ScoreKind
+from tests.stores.cases import conformance
+from tests.stores.llama_store_cases import (
+    DIMENSION,
+    OTHER_NORMS,
+    QUERY,
+    StoreConformance,
+    index_with_cosines,
+    page_of,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local")
 
@@ -74,40 +73,27 @@ class QdrantConformance(StoreConformance):
         return empty_store(self.distance)
 
 
-class TestQdrantCosine(QdrantConformance):
-    pass
-
-
-class TestQdrantDot(QdrantConformance):
-    distance = Distance.DOT
-
-
-class TestQdrantEuclid(QdrantConformance):
-    distance = Distance.EUCLID
-
-
-class TestQdrantManhattan(QdrantConformance):
-    """No number a cosine can be had from, but the vectors are."""
-
-    distance = Distance.MANHATTAN
-
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Nothing that this distance promises."""
-
-
-class TestQdrantHybridStoreInItsDefaultMode(QdrantConformance):
-    def store(self, number: int) -> Any:
-        return hybrid_store(self.distance)
-
-
-class TestQdrantHybrid(QdrantConformance):
-    mode = "hybrid"
+class HybridConformance(StoreConformance):
+    norms = (1.0, *OTHER_NORMS)
+    ties_keep_order = False
 
     def store(self, number: int) -> Any:
-        return hybrid_store(self.distance)
+        return hybrid_store()
 
-    def test_the_top_hit_has_the_highest_cosine(self) -> None:
-        """Nothing that fusion promises."""
+
+CASES: dict[str, dict[str, Any]] = {
+    "QdrantCosine": {},
+    "QdrantDot": {"distance": Distance.DOT},
+    "QdrantEuclid": {"distance": Distance.EUCLID},
+    # No number a cosine can be had from, but the vectors are.
+    "QdrantManhattan": {"distance": Distance.MANHATTAN, "ranks_by_cosine": False},
+}
+globals().update(conformance(QdrantConformance, CASES))
+HYBRID: dict[str, dict[str, Any]] = {
+    "QdrantHybridStoreInItsDefaultMode": {},
+    "QdrantHybrid": {"mode": "hybrid", "ranks_by_cosine": False},
+}
+globals().update(conformance(HybridConformance, HYBRID))
 
 
 def test_what_fusion_scores_is_never_taken_for_a_cosine() -> None:
@@ -140,47 +126,11 @@ def kind_of(store: QdrantVectorStore, mode: str = "default") -> ScoreKind:
     return kind
 
 
-def test_a_collection_is_asked_for_its_distance_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = empty_store(Distance.DOT)
-    asked: list[str] = []
-    ask = store.client.get_collection
-
-    def counted(name: str) -> Any:
-        asked.append(name)
-        return ask(name)
-
-    monkeypatch.setattr(store.client, "get_collection", counted)
-    assert [kind_of(store) for _ in range(3)] == [ScoreKind.INNER_PRODUCT] * 3
-    assert asked == ["texts"]
-
-
 def test_a_collection_of_another_distance_than_the_store_was_told() -> None:
     found = empty_store(Distance.EUCLID)
     dense = VectorParams(size=DIMENSION, distance=Distance.COSINE)
     store = QdrantVectorStore("texts", found.client, dense_config=dense)
     assert kind_of(store) is ScoreKind.L2
-
-
-def test_several_vectors_for_one_point_have_no_cosine() -> None:
-    client = QdrantClient(":memory:")
-    several = MultiVectorConfig(comparator=MultiVectorComparator.MAX_SIM)
-    client.create_collection(
-        "texts",
-        vectors_config={
-            "text-dense": VectorParams(
-                size=DIMENSION, distance=Distance.COSINE, multivector_config=several
-            )
-        },
-    )
-    assert kind_of(QdrantVectorStore("texts", client)) is ScoreKind.UNKNOWN
-    other = QdrantVectorStore("texts", client, dense_vector_name="not-there")
-    assert kind_of(other) is ScoreKind.UNKNOWN
-
-
-def test_settings_that_cannot_be_read(caplog: pytest.LogCaptureFixture) -> None:
-    store = QdrantVectorStore("not-there", QdrantClient(":memory:"))
-    assert kind_of(store) is ScoreKind.UNKNOWN
-    assert "did not tell its metric: ValueError" in caplog.text
 
 
 def test_an_asynchronous_client_alone_tells_nothing() -> None:
@@ -202,7 +152,7 @@ def test_points_with_whole_numbers_for_ids() -> None:
     hits = bare.retrieve(QUERY)
     points = store.client.retrieve("texts", [hit.node_id for hit in hits], with_vectors=True)
     store.client.upsert("texts", [PointStruct(id=7, vector=points[0].vector)])
-    hits[0].node.id_ = "7"  # type: ignore[attr-defined]
+    hits[0].node.id_ = "7"
     adapter: Any = find_adapter(store)
     first, second = adapter.vectors(store, adapter_hits(hits))
     assert first is not None

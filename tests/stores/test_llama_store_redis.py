@@ -4,20 +4,20 @@ from typing import Any, ClassVar
 
 import pytest
 from llama_index.vector_stores.redis import RedisVectorStore
-from llama_store_cases import (
+from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
+from redisvl.schema import IndexSchema
+
+from llama_index_recall_signal.stores import Hits, find_adapter
+from recall_signal import ScoreKind
+from tests.stores.cases import conformance
+from tests.stores.llama_store_cases import (
     DIMENSION,
     OTHER_NORMS,
     QUERY,
     StoreConformance,
     index_with_cosines,
 )
-from redis import Redis
-from redis.asyncio import Redis as AsyncRedis
-from redisvl.schema import IndexSchema
-
-from llama_index_recall_signal import RecallRetriever
-from llama_index_recall_signal.stores import Hits, find_adapter
-from recall_signal import ScoreKind
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -26,7 +26,10 @@ def server(redis_url: str) -> None:
 
 
 class Server:
-    """Where the server is; it lives as long as the session."""
+    """Where the server is; it lives as long as the session.
+
+    No store is made with `overwrite=True`: its first asynchronous call would empty it.
+    """
 
     url = ""
 
@@ -47,7 +50,6 @@ class Server:
             schema=IndexSchema.from_dict({"index": index, "fields": fields}),
             redis_client=Redis.from_url(cls.url),
             redis_client_async=AsyncRedis.from_url(cls.url),
-            overwrite=True,
         )
 
 
@@ -67,16 +69,9 @@ class RedisConformance(StoreConformance):
         return Server.store(f"{type(self).__name__}{number}", self.metric)
 
 
-class TestRedisCosine(RedisConformance):
-    pass
-
-
-class TestRedisL2(RedisConformance):
-    metric = "l2"
-
-
-class TestRedisInnerProduct(RedisConformance):
-    metric = "ip"
+METRICS = {"RedisCosine": "cosine", "RedisL2": "l2", "RedisInnerProduct": "ip"}
+CASES = {name: {"metric": metric} for name, metric in METRICS.items()}
+globals().update(conformance(RedisConformance, CASES))
 
 
 def test_the_private_index_that_is_read_is_still_there() -> None:
@@ -92,15 +87,6 @@ def test_the_private_index_that_is_read_is_still_there() -> None:
     assert first is None
     assert second is not None
     assert adapter.vectors(store, Hits([], "hybrid")) is None
-
-
-def test_a_mode_is_not_believed() -> None:
-    """The store knows no modes."""
-    index = index_with_cosines(Server.store("modes"), [0.8, 0.3, 0.1])
-    bare = index.as_retriever(vector_store_query_mode="mmr")
-    response = RecallRetriever(bare).recall(QUERY)
-    assert response.cosine_source == "vectors"
-    assert response.pool.cosines == pytest.approx([0.8, 0.3], abs=1e-4)
 
 
 def test_an_asynchronous_client_alone_gives_no_vectors() -> None:

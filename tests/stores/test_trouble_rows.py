@@ -1,7 +1,7 @@
 """What users of stores were burnt by, row by row, and that each row is a test of this folder.
 
-A row's tests are named after it, ``test_row_05_...`` or ``class TestRow05``, and live in the
-files ``test_*_trouble.py`` and in this one. ``pytest tests/stores -k "row05 or row_05"``
+A row's tests are named after it, `test_row_05_...` or `class TestRow05`, and live in the
+files `test_*_trouble.py` and in this one. `pytest tests/stores -k "row05 or row_05"`
 """
 
 import ast
@@ -14,9 +14,7 @@ import faiss
 import pytest
 from langchain_community.docstore.in_memory import InMemoryDocstore
 from langchain_community.vectorstores import FAISS
-from langchain_world import Encoder
 from llama_index.vector_stores.faiss import FaissVectorStore
-from llama_store_cases import DIMENSION, QUERY, QUERY_VECTOR, index_with_cosines
 
 from langchain_recall_signal import RecallRetriever
 from langchain_recall_signal.stores import find_adapter
@@ -24,6 +22,8 @@ from llama_index_recall_signal import RecallRetriever as LlamaRecall
 from llama_index_recall_signal.stores import find_adapter as find_llama_adapter
 from recall_signal import to_cosine
 from recall_signal.testing import vectors_with_cosines
+from tests.stores.langchain_world import Encoder
+from tests.stores.llama_store_cases import DIMENSION, QUERY, QUERY_VECTOR, index_with_cosines
 
 ROWS = {
     1: "a relevance below 0 from Chroma and FAISS: the formula for L2 applied to squared L2",

@@ -1,1 +1,1 @@
-"""What agents need of the signal, whatever their framework: decisions, limits and texts."""
+"""Parts of agents that are the same in every framework: decisions, limits and texts."""

@@ -1,5 +1,5 @@
-"""The command ``recall-signal``."""
+"""The command `recall-signal`."""
 
-from recall_signal.cli.entry import main
+from recall_signal.cli._entry import main
 
 __all__ = ["main"]

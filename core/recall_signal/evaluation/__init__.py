@@ -1,17 +1,17 @@
-"""How well can one tell that nothing relevant is stored? Data, figures of merit, a comparison."""
+"""Measure how well a retriever's scores tell that nothing relevant is stored."""
 
-from recall_signal.evaluation.data import Document, Query, load_corpus, load_queries
-from recall_signal.evaluation.html import html_report
-from recall_signal.evaluation.report import print_report, write_html, write_json
-from recall_signal.evaluation.result import Evaluation, Figures, Latency, Method
-from recall_signal.evaluation.run import evaluate
+from recall_signal.evaluation._data import Document, Query, load_corpus, load_queries
+from recall_signal.evaluation._evaluate import evaluate
+from recall_signal.evaluation._html import html_report, write_html
+from recall_signal.evaluation._report import print_report, write_json
+from recall_signal.evaluation._result import Evaluation, Latency, Method, Metrics
 
 __all__ = [
     "Document",
     "Evaluation",
-    "Figures",
     "Latency",
     "Method",
+    "Metrics",
     "Query",
     "evaluate",
     "html_report",

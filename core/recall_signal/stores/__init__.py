@@ -1,6 +1,18 @@
-"""Reading stores: what the adapters and wrappers of both frameworks have in common."""
+"""Reading the scores of vector stores, whatever the framework."""
 
-from recall_signal.stores.readings import Reading, checked, read_scores, read_vectors
-from recall_signal.stores.registry import AdapterRegistry
+from recall_signal.stores._kinds import Kind, UnitOnlyKind, unit_only
+from recall_signal.stores._readings import ScoreReading, read_scores, read_vectors, validated
+from recall_signal.stores._registry import AdapterRegistry
+from recall_signal.stores._vectors import Vector
 
-__all__ = ["AdapterRegistry", "Reading", "checked", "read_scores", "read_vectors"]
+__all__ = [
+    "AdapterRegistry",
+    "Kind",
+    "ScoreReading",
+    "UnitOnlyKind",
+    "Vector",
+    "read_scores",
+    "read_vectors",
+    "unit_only",
+    "validated",
+]

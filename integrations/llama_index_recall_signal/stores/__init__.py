@@ -1,14 +1,16 @@
-"""Adapters: one small file for each vector store."""
+"""Adapters of LlamaIndex's vector stores, one small file for each."""
 
-from llama_index_recall_signal.stores.base import Hits, StoreAdapter
-from llama_index_recall_signal.stores.registry import find_adapter, register_adapter
-from recall_signal.stores import Reading, read_scores
+from llama_index_recall_signal.stores._base import Hits, ServerMetricAdapter, StoreAdapter
+from llama_index_recall_signal.stores._registry import find_adapter, register_adapter
+from recall_signal.stores import ScoreReading, read_scores, unit_only
 
 __all__ = [
     "Hits",
-    "Reading",
+    "ScoreReading",
+    "ServerMetricAdapter",
     "StoreAdapter",
     "find_adapter",
     "read_scores",
     "register_adapter",
+    "unit_only",
 ]

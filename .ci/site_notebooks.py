@@ -1,0 +1,48 @@
+"""A hook of mkdocs: the notebooks become pages, with the outputs that they are stored with."""
+
+import json
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add a page for each notebook, and its pictures."""
+    for path in sorted(FOLDER.glob("*.ipynb")):
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        pictures: dict[str, bytes] = {}
+        note = f"\nThis page is the notebook `notebooks/{path.name}`, with its outputs.\n"
+        parts = [part for cell in cells for part in _parts(cell, path.stem, pictures)]
+        parts.insert(1, note)
+        page = "\n\n".join(parts)
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=page))
+        for name, content in pictures.items():
+            files.append(File.generated(config, f"notebooks/{name}", content=content))
+    return files
+
+
+def _parts(cell: dict[str, Any], stem: str, pictures: dict[str, bytes]) -> Iterator[str]:
+    """Yield a cell and what it showed, as markdown; pictures are added to `pictures`."""
+    source = "".join(cell["source"])
+    if cell["cell_type"] == "markdown":
+        yield source
+        return
+    yield f"```python\n{source}\n```"
+    for output in cell["outputs"]:
+        data = output.get("data", {})
+        if "image/png" in data:
+            name = f"{stem}-{len(pictures)}.png"
+            pictures[name] = b64decode("".join(data["image/png"]))
+            words = "Picture drawn by the cell above; the text below says what it shows."
+            yield f"![{words}]({name})"
+        elif "text/html" in data:
+            yield f'<div class="shown">{"".join(data["text/html"])}</div>'
+        else:
+            text = "".join(output.get("text", data.get("text/plain", "")))
+            yield f"```text\n{text.rstrip()}\n```"

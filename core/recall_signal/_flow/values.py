@@ -1,0 +1,217 @@
+"""What a query's way starts from and what it makes: settings, candidates, outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
+
+from recall_signal._flow.backend import Flow
+from recall_signal._flow.embedding import EmbeddingCache
+from recall_signal.assess import Calibrator
+from recall_signal.confidence import RecallConfidence
+from recall_signal.pool import DEFAULT_POOL_SIZE, Pool
+from recall_signal.reports import CosineSource, RerankReport, SelectionReport
+from recall_signal.reranking import Reranked, Reranking
+from recall_signal.selection import SelectionOptions
+from recall_signal.thresholds import Thresholds
+
+__all__ = [
+    "CalibrationSource",
+    "Candidates",
+    "FixedCalibration",
+    "FlowSettings",
+    "Item",
+    "Outcome",
+    "Search",
+    "pool_of",
+]
+
+Item = TypeVar("Item")
+
+
+@dataclass(slots=True)
+class Candidates(Generic[Item]):
+    """The result of one call of the wrapped retriever.
+
+    Attributes:
+        items: Every candidate, in rank order.
+        page: Positions in `items` of what the caller gets, in rank order.
+        cosines: One per item, or of the first items only; None where the retriever's scores gave
+            none.
+        scores: Keyword scores, higher is better, of as many items.
+        source: Where the cosines came from.
+        reason: Why there are no cosines.
+    """
+
+    items: Sequence[Item]
+    page: Sequence[int]
+    cosines: Sequence[float | None] | None = None
+    scores: Sequence[float | None] | None = None
+    source: CosineSource | None = None
+    reason: str | None = None
+
+
+_NOTHING = nullcontext()
+
+
+class CalibrationSource(Protocol):
+    """Where a wrapper's calibration comes from; looked up once in each query."""
+
+    def current(self) -> Calibrator | None:
+        """Return the calibration in force, None where there is none."""
+        ...
+
+    def entry(self) -> Mapping[str, str | None] | None:
+        """Return the part of a report that names the calibration, None without one."""
+        ...
+
+    def running(self) -> AbstractContextManager[None]:
+        """Return a block in which a query runs."""
+        ...
+
+    def observe(self, outcome: Outcome[Item], *, is_plain: bool, is_async: bool) -> None:
+        """Learn from a finished query.
+
+        Args:
+            outcome: The end of the query.
+            is_plain: Whether the call had no arguments or configuration of its own (a filter,
+                another tenant).
+            is_async: Whether the query ran on the running event loop.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedCalibration:
+    """Calibration that does not change."""
+
+    calibrator: Calibrator | None
+
+    def current(self) -> Calibrator | None:
+        """Return the calibration."""
+        return self.calibrator
+
+    def entry(self) -> None:
+        """Return None: a wrapper's calibration is watched, see `recall_signal._wrapper`."""
+
+    def running(self) -> AbstractContextManager[None]:
+        """Return a block without any effect."""
+        return _NOTHING
+
+    def observe(self, outcome: Outcome[Item], *, is_plain: bool, is_async: bool) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSettings(Generic[Item]):
+    """The settings that hold for every query of a wrapper.
+
+    Attributes:
+        id_of: Returns an item's id, None where it has none.
+        text_of: Returns the text of an item as the encoder sees it.
+        read_text_of: Returns the text of an item as a language model sees it.
+        content_of: Returns the text of an item without its metadata; None takes `text_of`.
+        thresholds: The cuts.
+        calibration: Gives the level where cosines are usable.
+        cache: Where re-embedded vectors are kept; None where no encoder was given.
+        embed_limit: At most this many candidates are embedded again.
+        annotate: Which items carry the report.
+        metadata_key: The metadata key of the report.
+        reranking: How the reranker is used; None where it is not.
+        selection: The options of the selector; None where it is not used.
+        retriever: Name of what is searched, for logs.
+        encoder: Name of what embeds the queries, None where that is not known.
+    """
+
+    id_of: Callable[[Item], str | None]
+    text_of: Callable[[Item], str]
+    read_text_of: Callable[[Item], str]
+    content_of: Callable[[Item], str] | None = None
+    thresholds: Thresholds | None = None
+    calibration: CalibrationSource = FixedCalibration(None)
+    cache: EmbeddingCache | None = None
+    embed_limit: int = DEFAULT_POOL_SIZE
+    annotate: str = "all"
+    metadata_key: str = "recall"
+    reranking: Reranking | None = None
+    selection: SelectionOptions | None = None
+    retriever: str | None = None
+    encoder: str | None = None
+
+
+@dataclass(slots=True)
+class Outcome(Generic[Item]):
+    """The end of a query: the page, the reports and the candidates.
+
+    Attributes:
+        query: The question.
+        items: The page.
+        entries: What each item of the page carries, None for nothing.
+        confidence: The signal.
+        selection: The selector's report.
+        cosine_source: Where the cosines came from.
+        report: The reports as plain JSON values.
+        candidates: Every candidate.
+        cosines: One per candidate.
+        scores: Keyword scores, one per candidate.
+        settings: The wrapper's.
+        shown: Positions of the page in `candidates`, in page order, before the selector.
+        kept: Those that the selector left.
+        calibrator: What gave the level; None where nothing did.
+        ranked: The reranker's result, None without one.
+        seconds: From the beginning of the search to the reports.
+    """
+
+    query: str
+    items: list[Item]
+    entries: list[dict[str, object] | None]
+    confidence: RecallConfidence
+    selection: SelectionReport
+    cosine_source: CosineSource | None
+    report: dict[str, object]
+    candidates: Sequence[Item]
+    cosines: Sequence[float | None]
+    scores: Sequence[float | None] | None
+    settings: FlowSettings[Item]
+    shown: Sequence[int]
+    kept: Sequence[int]
+    calibrator: Calibrator | None = None
+    ranked: Reranked | None = None
+    seconds: float | None = None
+
+    @property
+    def rerank(self) -> RerankReport | None:
+        """Return the reranker's report, None without one."""
+        return None if self.ranked is None else self.ranked.report
+
+    @property
+    def pool(self) -> Pool:
+        """Build the pool of all candidates when it is read: most queries never need it."""
+        pool = pool_of(self.query, self.candidates, self.cosines, self.scores, self.settings)
+        if self.ranked is None:
+            return pool
+        return replace(pool, rerank_scores=self.ranked.by_candidate(len(self.candidates)))
+
+
+def pool_of(
+    query: str,
+    items: Sequence[Item],
+    cosines: Sequence[float | None],
+    scores: Sequence[float | None] | None,
+    settings: FlowSettings[Item],
+) -> Pool:
+    """Return the pool of these candidates, with the texts that people and models read."""
+    content_of = settings.content_of or settings.text_of
+    return Pool(
+        cosines=cosines,
+        ids=[settings.id_of(item) for item in items],
+        texts=[content_of(item) for item in items],
+        scores=scores,
+        query=query,
+    )
+
+
+Search = Flow[Candidates[Item]]
+"""Steps of a framework around one call of the wrapped retriever."""

@@ -1,0 +1,1 @@
+"""Many queries at once: what `assess_many` reads, computes and keeps."""

@@ -1,0 +1,1 @@
+"""Steps without I/O: what runs them, contains their failures and limits their time."""

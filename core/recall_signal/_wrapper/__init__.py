@@ -1,0 +1,1 @@
+"""Settings, runtime and response that the retrievers of both frameworks share."""

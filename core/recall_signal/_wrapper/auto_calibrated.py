@@ -1,0 +1,80 @@
+"""A calibration from a file where it still fits, else from a fit that the file then holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from errno import ENOENT
+from pathlib import Path
+from typing import Any
+
+from recall_signal._steps.driver import Steps
+from recall_signal._wrapper.auto_file import load, save
+from recall_signal.calibration._calibration import Calibration
+from recall_signal.calibration._check import CheckResult
+from recall_signal.errors import CalibrationError
+
+__all__ = ["CheckNow", "FitNow", "calibrated_flow"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckNow:
+    """Check this calibration against the retriever; answered with a `CheckResult`."""
+
+    calibration: Calibration
+
+    def by(self, doer: Any) -> Any:
+        """Carry it out."""
+        return doer.check(self.calibration)
+
+
+@dataclass(frozen=True, slots=True)
+class FitNow:
+    """Fit with these arguments; answered with a `Calibration`."""
+
+    given: Mapping[str, Any]
+
+    def by(self, doer: Any) -> Any:
+        """Carry it out."""
+        return doer.calibrate(**self.given)
+
+
+def calibrated_flow(
+    path: str | Path | None, encoder: str | None, given: Mapping[str, Any]
+) -> Steps[CheckNow | FitNow, Calibration]:
+    """The calibration of a retriever, fitted only where the file does not have it.
+
+    Args:
+        path: The file; None fits in any case.
+        encoder: The name of what embeds the queries, None where it is not known.
+        given: Arguments of the fit.
+
+    Raises:
+        CalibrationError: The file holds something else, and is left alone.
+        OSError: The file's folder does not exist, or the file cannot be written.
+    """
+    if path is None:
+        fitted: Calibration = yield FitNow(given)
+        return fitted
+    folder = Path(path).resolve().parent
+    if not folder.is_dir():  # said before a fit is spent on it
+        raise FileNotFoundError(ENOENT, "The folder does not exist", str(folder))
+    found = load(path)
+    if found is not None and _suits(found, encoder, given):
+        result: CheckResult = yield CheckNow(found)
+        if result.fits:
+            return found if "prior" not in given else found.with_prior(given["prior"])
+    calibration: Calibration = yield FitNow(given)
+    save(calibration, path)
+    return calibration
+
+
+def _suits(found: Calibration, encoder: str | None, given: Mapping[str, Any]) -> bool:
+    """Return True where a saved calibration is of this encoder, and of what is given now."""
+    try:
+        found.require_encoder(encoder)
+    except CalibrationError:
+        return False
+    if given.get("labelled") is not None:
+        return found.mode == "labelled" or found.status == "labels_do_not_separate"
+    return given.get("past_queries") is None or found.mode != "null"

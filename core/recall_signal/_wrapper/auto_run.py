@@ -1,0 +1,173 @@
+"""Carrying an attempt out: in a daemon thread, or as a task on an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import suppress
+from contextvars import Context
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+from recall_signal import _background
+from recall_signal._steps.driver import drive, drive_async, raise_if_cancelled
+from recall_signal._wrapper.auto_state import Attempt, AutoState
+from recall_signal.calibration._calibration import Calibration
+from recall_signal.calibration._port import RetrieverPort
+
+__all__ = ["read_silently", "start_task", "start_thread"]
+
+Steps = Generator[Any, Any, Any]
+
+
+class _Stopped(BaseException):
+    """The process ends, or another attempt has taken this one's place."""
+
+
+def start_thread(
+    state: AutoState, attempt: Attempt, port: RetrieverPort, steps: Callable[[], Steps]
+) -> None:
+    """Run an attempt in a daemon thread; an exit stops it at its next search."""
+    doer = _InThread(state, attempt, port)
+
+    def run() -> None:
+        flow = steps()
+        with suppress(BaseException):  # it has to stop, and there is nobody to tell
+            drive(flow, lambda request: request.by(doer))
+        flow.close()
+        state.cut_short(attempt)  # nothing where it was finished
+
+    try:
+        _background.start_thread(
+            lambda: Context().run(run), "recall-signal-calibration", stop=state.stop.set
+        )
+    except RuntimeError:  # the interpreter ends, or there is no room for a thread
+        state.cut_short(attempt)
+
+
+def start_task(
+    state: AutoState,
+    attempt: Attempt,
+    port: RetrieverPort,
+    steps: Callable[[], Steps],
+    tasks: set[asyncio.Task[None]],
+) -> None:
+    """Run an attempt as a task on the running loop, outside of the caller's context.
+
+    Args:
+        state: What the attempt belongs to.
+        attempt: The attempt.
+        port: The retriever.
+        steps: Its steps.
+        tasks: Keeps the task, since a loop does not.
+    """
+    doer = _OnLoop(state, attempt, port)
+
+    async def run() -> None:
+        flow = steps()
+        try:
+            with suppress(_Stopped):
+                await drive_async(flow, lambda request: request.by(doer))
+        finally:
+            flow.close()
+
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(run(), name="recall-signal-calibration", context=Context())
+    tasks.add(task)
+
+    def done(ended: asyncio.Task[None]) -> None:
+        tasks.discard(ended)
+        read_silently(ended)
+        state.cut_short(attempt)  # nothing where it was finished
+
+    task.add_done_callback(done, context=Context())
+
+
+def read_silently(ended: asyncio.Task[None]) -> None:
+    """Read what a task raised, or asyncio logs it, with texts that it may quote."""
+    if not ended.cancelled():
+        ended.exception()
+
+
+def _check_current(state: AutoState, attempt: Attempt) -> None:
+    if not state.is_current(attempt):
+        raise _Stopped
+
+
+class _CallFailed(Exception):
+    """A call ended with something that is no ordinary error: a panic, a cancellation of its own."""
+
+
+def _call(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except Exception:
+        raise
+    except BaseException as error:
+        raise _CallFailed(type(error).__name__) from None
+
+
+async def _await(call: Awaitable[Any]) -> Any:
+    try:
+        return await call
+    except (Exception, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        raise_if_cancelled()
+        raise _CallFailed(type(error).__name__) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _InThread:
+    """Carries requests out in the thread that runs the attempt."""
+
+    state: AutoState
+    attempt: Attempt
+    port: RetrieverPort
+
+    def wait(self, seconds: float) -> None:
+        stop: Event = self.state.stop
+        if stop.wait(seconds):
+            raise _Stopped
+
+    def ask(self, query: str) -> Any:
+        _check_current(self.state, self.attempt)
+        return _call(lambda: self.port.search(query))
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        _check_current(self.state, self.attempt)
+        return _call(lambda: self.port.embed_texts(texts))
+
+    def fit(self, ask: Callable[[str], Steps], encoder: str | None) -> Calibration:
+        def search(query: str) -> Any:
+            return drive(ask(query), lambda request: request.by(self))
+
+        return Calibration.fit(search, encoder=encoder)
+
+
+@dataclass(frozen=True, slots=True)
+class _OnLoop:
+    """Carries requests out on the loop whose task runs the attempt."""
+
+    state: AutoState
+    attempt: Attempt
+    port: RetrieverPort
+
+    async def wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        _check_current(self.state, self.attempt)
+
+    async def ask(self, query: str) -> Any:
+        _check_current(self.state, self.attempt)
+        return await _await(self.port.asearch(query))
+
+    async def embed(self, texts: Sequence[str]) -> Any:
+        _check_current(self.state, self.attempt)
+        return await _await(self.port.aembed_texts(texts))
+
+    async def fit(self, ask: Callable[[str], Steps], encoder: str | None) -> Calibration:
+        async def search(query: str) -> Any:
+            return await drive_async(ask(query), lambda request: request.by(self))
+
+        return await Calibration.afit(search, encoder=encoder)

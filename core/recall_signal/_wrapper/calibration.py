@@ -1,0 +1,232 @@
+"""Calibrate a wrapper through its own search, whatever its framework."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+from recall_signal._steps.driver import drive, drive_async
+from recall_signal._wrapper.auto import CalibrationStatus
+from recall_signal._wrapper.auto_calibrated import calibrated_flow
+from recall_signal._wrapper.auto_source import Watcher
+from recall_signal._wrapper.learning import learning
+from recall_signal._wrapper.runtime import Runtime
+from recall_signal.calibration._calibration import Calibration
+from recall_signal.calibration._check import CheckResult
+from recall_signal.calibration._fingerprint import FINGERPRINT_TEXTS
+from recall_signal.calibration._port import RetrieverPort
+from recall_signal.errors import ConfigurationError
+from recall_signal.pool import Pool
+
+__all__ = ["CalibrationMixin"]
+
+
+class _Response(Protocol):
+    """A response, as far as it matters here."""
+
+    @property
+    def pool(self) -> Pool: ...
+
+
+class _Wrapper(Protocol):
+    """The part that a framework's own wrapper has to offer."""
+
+    @property
+    def _runtime(self) -> Runtime[Any]: ...
+
+    @property
+    def _watcher(self) -> Watcher | None:
+        """Watches the calibration, None where there is none."""
+        ...
+
+    @property
+    def calibration_port(self) -> RetrieverPort: ...
+
+    def recall(self, query: Any, /) -> _Response: ...
+
+    def arecall(self, query: Any, /) -> Awaitable[_Response]: ...
+
+    def calibrate(self, **given: Any) -> Calibration: ...
+
+    def acalibrate(self, **given: Any) -> Awaitable[Calibration]: ...
+
+    def with_calibration(self, calibration: Calibration | None) -> Self: ...
+
+    def _replace(self, **changed: Any) -> Self:
+        """Return this wrapper with other settings."""
+        ...
+
+
+W = TypeVar("W", bound=_Wrapper)
+
+
+class CalibrationMixin:
+    """The calibration methods of every wrapper around a retriever.
+
+    Nothing is abstract here: LlamaIndex writes a span for each call of an abstract method.
+    """
+
+    def calibrate(self: _Wrapper, **given: Any) -> Calibration:
+        """Learn the scale of this retriever through its own search, in at most 186 searches.
+
+        One more for each past or labelled query. With `use_rerank` each search is reranked too,
+        so that the reranker's own scale is learned beside that of the cosines.
+
+        Args:
+            **given: As in `recall_signal.Calibration.fit`; all of it is optional.
+
+        Raises:
+            CalibrationError: The store is empty, the retriever gives no cosines, or there are
+                too few labels for a bound.
+        """
+        bare = _without_postprocessing(self)
+        arguments = _fit_arguments(self, given)
+        with learning():
+            fitted = Calibration.fit(lambda query: bare.recall(query).pool, **arguments)
+        try:
+            return fitted.with_fingerprint(self.calibration_port.embed_texts(FINGERPRINT_TEXTS))
+        except Exception:  # an encoder that cannot be reached leaves the canaries
+            return fitted
+
+    async def acalibrate(self: _Wrapper, **given: Any) -> Calibration:
+        """`calibrate`, asynchronously."""
+        bare = _without_postprocessing(self)
+
+        async def search(query: str) -> Pool:
+            return (await bare.arecall(query)).pool
+
+        with learning():
+            fitted = await Calibration.afit(search, **_fit_arguments(self, given))
+        try:
+            vectors = await self.calibration_port.aembed_texts(FINGERPRINT_TEXTS)
+            return fitted.with_fingerprint(vectors)
+        except Exception:  # an encoder that cannot be reached leaves the canaries
+            return fitted
+
+    def with_calibration(self: W, calibration: Calibration | None) -> W:
+        """Return this retriever with that calibration.
+
+        Raises:
+            CalibrationError: It was fitted with another encoder.
+            ConfigurationError: It is something else, such as the path of a saved one.
+        """
+        if not isinstance(calibration, Calibration | None):
+            raise ConfigurationError(
+                f"with_calibration takes a Calibration or None, got {type(calibration).__name__}; "
+                "read a saved one with Calibration.load(path)"
+            )
+        return self._replace(calibration=calibration)
+
+    def calibrated(self: W, path: str | Path | None = None, **fit_arguments: Any) -> W:
+        """Return this retriever with a calibration of its own, fitted now or read from a file.
+
+        Args:
+            path: A file that keeps the calibration. One that still fits (the encoder's name, and a
+                check by a dozen searches) is used; a stale one is replaced.
+            **fit_arguments: As in `calibrate`.
+
+        Raises:
+            CalibrationError: The file holds something else, and is left alone; or the fit failed.
+            OSError: The file cannot be written, or its folder does not exist.
+        """
+        flow = calibrated_flow(path, self._runtime.encoder, fit_arguments)
+        doer = _Now(self)
+        return self.with_calibration(drive(flow, lambda request: request.by(doer)))
+
+    async def acalibrated(self: W, path: str | Path | None = None, **fit_arguments: Any) -> W:
+        """`calibrated`, asynchronously."""
+        flow = calibrated_flow(path, self._runtime.encoder, fit_arguments)
+        doer = _NowAsync(self)
+        return self.with_calibration(await drive_async(flow, lambda request: request.by(doer)))
+
+    @property
+    def calibration_status(self: _Wrapper) -> CalibrationStatus:
+        """The state of the calibration: `off` without one, else as in `CalibrationStatus`."""
+        self._runtime  # noqa: B018  (a store may have been exchanged)
+        return "off" if self._watcher is None else self._watcher.status
+
+    @property
+    def current_calibration(self: _Wrapper) -> Calibration | None:
+        """The calibration that judges the next query, None where levels are uncalibrated."""
+        self._runtime  # noqa: B018
+        return None if self._watcher is None else self._watcher.calibration
+
+    def recalibrate(self: _Wrapper) -> None:
+        """Start a new fit in the background; the old calibration judges until it is done.
+
+        Raises:
+            ConfigurationError: There is no `calibration="auto"` to do it.
+        """
+        _auto(self).recalibrate()
+
+    async def arecalibrate(self: _Wrapper) -> None:
+        """`recalibrate`, with a task on the running loop."""
+        await _auto(self).arecalibrate()
+
+    def wait_until_calibrated(self: _Wrapper, timeout: float | None = None) -> bool:
+        """Wait for the end of a fit in the background, which is started where none has been.
+
+        Not to be called on the event loop that carries the fit.
+
+        Args:
+            timeout: Seconds; None waits for any time.
+
+        Returns:
+            True only if levels follow a calibration now.
+        """
+        self._runtime  # noqa: B018
+        return self._watcher is not None and self._watcher.wait_until_calibrated(timeout)
+
+    async def await_until_calibrated(self: _Wrapper, timeout: float | None = None) -> bool:
+        """`wait_until_calibrated` without blocking the event loop."""
+        self._runtime  # noqa: B018
+        watcher = self._watcher
+        return watcher is not None and await watcher.await_until_calibrated(timeout)
+
+
+def _auto(wrapper: _Wrapper) -> Watcher:
+    wrapper._runtime  # noqa: B018
+    if wrapper._watcher is None:
+        raise ConfigurationError(
+            'recalibrate needs calibration="auto"; use calibrate() and with_calibration()'
+        )
+    return wrapper._watcher
+
+
+def _without_postprocessing(wrapper: W) -> W:
+    """A wrapper as a calibration has to see it: the search and what scores it."""
+    return wrapper._replace(calibration=None, baseline=None, selector=None, annotate="none")
+
+
+def _fit_arguments(wrapper: _Wrapper, given: dict[str, Any]) -> dict[str, Any]:
+    reranking = wrapper._runtime.flow.reranking
+    scale = {} if reranking is None else {"rerank_scale": reranking.options.scale}
+    return {"encoder": wrapper._runtime.encoder, **scale, **given}
+
+
+@dataclass(frozen=True, slots=True)
+class _Now:
+    """Carries out what `calibrated` requests."""
+
+    wrapper: _Wrapper
+
+    def check(self, calibration: Calibration) -> CheckResult:
+        return calibration.check(self.wrapper)
+
+    def calibrate(self, **given: Any) -> Calibration:
+        return self.wrapper.calibrate(**given)
+
+
+@dataclass(frozen=True, slots=True)
+class _NowAsync:
+    """The same, awaited."""
+
+    wrapper: _Wrapper
+
+    async def check(self, calibration: Calibration) -> CheckResult:
+        return await calibration.acheck(self.wrapper)
+
+    async def calibrate(self, **given: Any) -> Calibration:
+        return await self.wrapper.acalibrate(**given)

@@ -1,0 +1,135 @@
+"""The selector over a bare list of items, for pipelines that hand on documents or nodes only."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from recall_signal._flow.values import Item
+from recall_signal._steps.compute import Compute, computed
+from recall_signal._steps.driver import Steps, contained_steps, drive, drive_async
+from recall_signal._steps.failures import original
+from recall_signal._steps.timeouts import CallLimits, Workers
+from recall_signal._wrapper.model_calls import Model
+from recall_signal.advice import advise
+from recall_signal.confidence import Level
+from recall_signal.report_parsing import NO_SIGNAL, level_in, parse_confidence
+from recall_signal.reports import SelectionReport, copy_nested
+from recall_signal.selection import (
+    Answer,
+    Select,
+    SelectionOptions,
+    publish_selection,
+    select_page,
+)
+
+__all__ = ["PageSelection", "Selected", "select", "select_async"]
+
+log = logging.getLogger(__name__)
+
+Context = TypeVar("Context")
+
+
+@dataclass(frozen=True, slots=True)
+class Selected(Generic[Item]):
+    """The result of a selection.
+
+    Attributes:
+        items: Those that stay, in their order.
+        entries: What each of them is to carry under the metadata key.
+        report: The selection's report with the format's version, as plain JSON values.
+    """
+
+    items: list[Item]
+    entries: list[dict[str, object]]
+    report: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class PageSelection(Generic[Item]):
+    """Selection from a bare list, by the way a framework's items are read.
+
+    Attributes:
+        metadata_key: Where an item carries the reports.
+        metadata_of: Returns an item's metadata.
+        text_of: Returns its text as a language model sees it.
+        id_of: Returns its id, None where it has none.
+    """
+
+    metadata_key: str
+    metadata_of: Callable[[Item], Mapping[str, object]]
+    text_of: Callable[[Item], str]
+    id_of: Callable[[Item], str | None]
+
+    def flow(
+        self, query: str, items: Sequence[Item], options: SelectionOptions
+    ) -> Steps[Select | Compute, Selected[Item]]:
+        """Request which items stay; an entry that one carries is completed, not lost."""
+        carried = [self.metadata_of(item).get(self.metadata_key) for item in items]
+        kept, selection = yield from self._select(query, items, carried, options)
+        publish_selection(selection, [items[position] for position in kept])
+        report = {"v": 1, "selection": selection.model_dump(mode="json")}
+        entries = []
+        for rank, position in enumerate(kept):
+            entry = carried[position]
+            earlier = copy_nested(entry) if isinstance(entry, dict) else {}
+            confidence = parse_confidence(earlier)
+            todo = advise(confidence or NO_SIGNAL, selection, len(kept)).advice
+            earlier.pop("advice", None)
+            if confidence is not None or todo == "fallback":
+                earlier["advice"] = todo
+            entries.append({**earlier, **copy_nested(report), "rank": rank})
+        return Selected([items[position] for position in kept], entries, report)
+
+    def _select(
+        self,
+        query: str,
+        items: Sequence[Item],
+        carried: Sequence[object],
+        options: SelectionOptions,
+    ) -> Steps[Select | Compute, tuple[Sequence[int], SelectionReport]]:
+        def read() -> tuple[list[str], list[str | None], Level]:
+            level = level_in(carried[0]) if carried else "unknown"
+            return [*map(self.text_of, items)], [*map(self.id_of, items)], level
+
+        try:
+            texts, ids, level = yield from contained_steps(computed(read))
+        except Exception as error:
+            log.warning("reading the page's texts failed: %s", type(original(error)).__name__)
+            return range(len(items)), SelectionReport(applied=False, reason="llm_error")
+        return (yield from select_page(query, texts, ids, level, options))
+
+
+def select(
+    steps: Steps[Select | Compute, Selected[Item]],
+    model: Model[Select, Context, Answer],
+    limits: CallLimits,
+    context: Context,
+) -> Selected[Item]:
+    """Carry out a selection; no failure of it is raised."""
+
+    def perform(request: Select | Compute) -> object:
+        if isinstance(request, Compute):
+            return request.call()
+        return model.within(limits, request.timeout, request, context)
+
+    return drive(steps, perform, lambda _: True)
+
+
+async def select_async(
+    steps: Steps[Select | Compute, Selected[Item]],
+    model: Model[Select, Context, Answer],
+    limits: CallLimits,
+    context: Context,
+    workers: Workers,
+) -> Selected[Item]:
+    """`select`, asynchronously."""
+
+    async def perform(request: Select | Compute) -> object:
+        if isinstance(request, Compute):
+            return await workers.run(request.call)
+        return await model.within_async(limits, request.timeout, request, context)
+
+    return await drive_async(steps, perform, lambda _: True)

@@ -1,0 +1,95 @@
+"""The compiled settings of a wrapper."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from operator import is_
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from recall_signal._flow.values import FlowSettings, Item
+from recall_signal._steps.timeouts import CallLimits, Workers
+from recall_signal._wrapper.auto_source import WatchedCalibration, Watcher
+from recall_signal.errors import CalibrationError, ConfigurationError
+from recall_signal.reranking import Reranking
+from recall_signal.selection import SelectionOptions
+
+__all__ = ["Runtime", "recompiled", "watched"]
+
+log = logging.getLogger(__name__)
+
+Compiled = TypeVar("Compiled", bound="Runtime[Any]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Runtime(Generic[Item]):
+    """Settings of a wrapper, compiled once and shared by its calls.
+
+    A wrapper keeps it in a private attribute. A shallow copy keeps it for as long as
+    `fits` holds; a pickled or deep copy holds None there and compiles its own.
+
+    Attributes:
+        values: The settings that it was compiled from, compared by identity.
+        store: The store that the wrapped retriever searched then.
+        encoder: The name of the model that embeds its queries, None where that is not known.
+        flow: The settings of the flow.
+        reranking: How the reranker is used where it is; None without one.
+        selection: The options of the selector; None without one.
+        limits: Time limits of the wrapper's models.
+        workers: Threads for what the wrapper computes itself, and for its encoder and store.
+        events: Time limits of whoever listens to its events.
+    """
+
+    values: tuple[object, ...]
+    store: object
+    encoder: str | None
+    flow: FlowSettings[Item]
+    reranking: Reranking | None
+    selection: SelectionOptions | None
+    limits: CallLimits = field(default_factory=CallLimits)
+    workers: Workers = field(default_factory=Workers)
+    events: CallLimits = field(default_factory=CallLimits)
+
+    def fits(self, settings: BaseModel, store: object, encoder: str | None) -> bool:
+        """Return whether settings, store and encoder are those that this was compiled from."""
+        return (
+            store is self.store
+            and encoder == self.encoder
+            and all(map(is_, self.values, vars(settings).values()))
+        )
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
+def watched(runtime: Compiled, watcher: Watcher | None) -> Compiled:
+    """Return a runtime whose flow takes its calibration from a watcher, where there is one."""
+    if watcher is None:
+        return runtime
+    flow = replace(runtime.flow, calibration=WatchedCalibration(watcher))
+    return replace(runtime, flow=flow)
+
+
+def recompiled(
+    previous: Compiled | None, compiled: Callable[[], Compiled], bare: Callable[[], Compiled]
+) -> Compiled:
+    """Compile settings again, as where a store was exchanged under the retriever.
+
+    Args:
+        previous: The runtime until now: what still runs keeps counting against its limits.
+        compiled: Compiles the settings.
+        bare: Compiles them without calibration and thresholds, which are left out where they
+            belong to another encoder than the new store's.
+    """
+    try:
+        made = compiled()
+    except (CalibrationError, ConfigurationError) as error:
+        log.warning("the store was exchanged, and its encoder is another one: %s", error)
+        made = bare()
+    if previous is None:
+        return made
+    kept = {name: getattr(previous, name) for name in ("limits", "workers", "events")}
+    return replace(made, **kept)

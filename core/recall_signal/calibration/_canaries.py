@@ -1,0 +1,205 @@
+"""Canaries: a dozen bundled probes whose results are remembered, to notice a change later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from statistics import median
+from typing import Any, Protocol, TypeVar
+
+from recall_signal._statistics import quantile
+from recall_signal._steps.driver import Steps
+from recall_signal.calibration._fingerprint import Fingerprint
+from recall_signal.calibration._observation import as_pool, top_of
+from recall_signal.calibration._probes import choose_probes
+from recall_signal.errors import InvalidInputError, RecallSignalError
+from recall_signal.pool import Pool
+
+__all__ = [
+    "AGAIN",
+    "CANARIES",
+    "Canaries",
+    "Sighting",
+    "canary_queries",
+    "overlap",
+    "recorded",
+    "sighting",
+    "summarise",
+]
+
+CANARIES, AGAIN = 12, 6
+"""Probes that are remembered, and those asked a second time for a measure of noise."""
+
+FIRST = 5
+"""Candidates of each canary that are remembered."""
+
+
+class _Search(Protocol):
+    """The request of a fit for one search."""
+
+    @property
+    def query(self) -> str: ...
+
+
+Request = TypeVar("Request", bound=_Search)
+Fitted = TypeVar("Fitted")
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """The result of one canary, in figures.
+
+    Attributes:
+        query: A hash of its query.
+        top: The top cosine.
+        first: Hashes of the best candidates (of their texts, else of their ids), best first;
+            empty where the pool had neither.
+    """
+
+    query: int
+    top: float
+    first: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Canaries:
+    """The results of all canaries at a fit.
+
+    Attributes:
+        seen: One entry for each canary that brought a cosine back.
+        noise: Median absolute difference of the tops between two askings; None where none was
+            repeated.
+        stability: Mean `overlap` between two askings, in [0, 1]; None likewise.
+        fingerprint: Of the encoder, where one could be reached.
+    """
+
+    seen: tuple[Sighting, ...]
+    noise: float | None = None
+    stability: float | None = None
+    fingerprint: Fingerprint | None = None
+
+    @property
+    def spread(self) -> float:
+        """The interquartile range of the tops: the scale on which a shift matters."""
+        tops = [sighting.top for sighting in self.seen]
+        return quantile(tops, 0.75) - quantile(tops, 0.25) if tops else 0.0
+
+
+@cache
+def canary_queries() -> tuple[str, ...]:
+    """The canaries' texts: the first probes of a fit with the default seed."""
+    return tuple(probe.text for probe in choose_probes(CANARIES, 0))
+
+
+def sighting(query: str, found: Any) -> Sighting | None:
+    """The figures of a search, None where it brought no usable cosine back."""
+    try:
+        pool = as_pool(found)
+        top = top_of(pool.cosines)
+    except InvalidInputError:
+        return None
+    if top is None:
+        return None
+    return Sighting(_hash(query), top, _first(pool))
+
+
+def overlap(then: Sighting, now: Sighting) -> float | None:
+    """The share of the first candidates that still are among the first, None where not known."""
+    if not then.first or not now.first:
+        return None
+    kept = set(then.first)
+    return len(kept & set(now.first)) / len(kept)
+
+
+def summarise(
+    first: Mapping[str, Sighting], again: Mapping[str, Sighting], fingerprint: Fingerprint | None
+) -> Canaries:
+    """Figures of the canaries that were seen once, and of those that were repeated."""
+    pairs = [(first[query], sight) for query, sight in again.items() if query in first]
+    shares = [share for pair in pairs if (share := overlap(*pair)) is not None]
+    return Canaries(
+        seen=tuple(first.values()),
+        noise=median(abs(now.top - then.top) for then, now in pairs) if pairs else None,
+        stability=sum(shares) / len(shares) if shares else None,
+        fingerprint=fingerprint,
+    )
+
+
+def recorded(
+    flow: Steps[Request, Fitted], request: Callable[[str], Request]
+) -> Steps[Request, tuple[Fitted, Canaries | None]]:
+    """A fit, with the canaries it asked; those that it did not ask are asked after it.
+
+    A canary whose search fails is left out.
+
+    Args:
+        flow: The fit: requests with a `query`, answered with pools or cosines.
+        request: Makes such a request from a query.
+
+    Returns:
+        The fit's result, and the canaries; None where none brought a cosine back.
+    """
+    first: dict[str, Sighting] = {}
+    fitted = yield from _listening(flow, first)
+    for query in canary_queries():
+        if query not in first:
+            yield from _ask(request(query), first)
+    again: dict[str, Sighting] = {}
+    for query in list(first)[:AGAIN]:
+        yield from _ask(request(query), again)
+    return fitted, summarise(first, again, None) if first else None
+
+
+def _listening(flow: Steps[Request, Fitted], seen: dict[str, Sighting]) -> Steps[Request, Fitted]:
+    wanted = frozenset(canary_queries())
+    try:
+        request = next(flow)
+        while True:
+            try:
+                found = yield request
+            except Exception as error:
+                request = flow.throw(error)
+            else:
+                if request.query in wanted and request.query not in seen:
+                    _keep(request.query, found, seen)
+                request = flow.send(found)
+    except StopIteration as stop:
+        result: Fitted = stop.value
+        return result
+
+
+def _ask(request: Request, seen: dict[str, Sighting]) -> Steps[Request, None]:
+    try:
+        found = yield request
+    except RecallSignalError:
+        raise
+    except Exception:  # the fit is done: one search less is no reason to lose it
+        return
+    _keep(request.query, found, seen)
+
+
+def _keep(query: str, found: Any, seen: dict[str, Sighting]) -> None:
+    sight = sighting(query, found)
+    if sight is not None:
+        seen[query] = sight
+
+
+def _first(pool: Pool) -> tuple[int, ...]:
+    """The best candidates, whatever order the pool has them in."""
+    column: Sequence[Any] | None = pool.ids if pool.texts is None else pool.texts
+    if column is None:
+        return ()
+    scored = [
+        (-float(cosine), _hash(str(item)))
+        for cosine, item in zip(pool.cosines, column, strict=True)
+        if cosine is not None and cosine == cosine and item is not None
+    ]
+    return tuple(hashed for _, hashed in sorted(scored)[:FIRST])
+
+
+def _hash(text: str) -> int:
+    """32 bits: enough to recognise a candidate among a few, too few to tell its text."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest()
+    return int.from_bytes(digest, "big")

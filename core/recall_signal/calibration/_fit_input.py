@@ -1,0 +1,178 @@
+"""The arguments of a fit, checked before the first search is spent on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, TypedDict
+
+from recall_signal._names import MAX_NAME, is_plain
+from recall_signal._numbers import require_share
+from recall_signal.calibration._probes import Probe
+from recall_signal.calibration._pseudo_queries import as_pair
+from recall_signal.calibration._risk import check_sample
+from recall_signal.errors import CalibrationError, ConfigurationError, InvalidInputError
+from recall_signal.reports import RerankerScale
+
+__all__ = [
+    "FEWEST_PROBES",
+    "FitArguments",
+    "FitInput",
+    "Found",
+    "Label",
+    "Progress",
+    "check_probes",
+    "fit_input",
+]
+
+FEWEST_PROBES = 10
+
+Found = Literal["nothing", "no cosines", "scores"]
+"""Result of all searches of a fit together."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with (searches done, searches in all)."""
+
+_NONE_USABLE: dict[Found, str] = {
+    "nothing": "the store is empty: no search found anything; add documents, then calibrate",
+    "no cosines": (
+        "this retriever gives no cosines: tell the wrapper what embeds its texts (`embeddings=` "
+        "for LangChain, `embed_model=` for LlamaIndex) or what its scores are (`score_kind=`); a "
+        "`search` of your own must return cosines"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A real query, and whether something relevant is stored."""
+
+    query: str
+    relevant: bool
+
+
+class FitArguments(TypedDict, total=False):
+    """The keyword arguments of `Calibration.fit`, see there."""
+
+    documents: Iterable[str | tuple[object, str]] | None
+    past_queries: Iterable[str] | None
+    labelled: Iterable[tuple[str, bool]] | None
+    probes: Iterable[str | Probe] | None
+    encoder: str | None
+    seed: int
+    progress: Progress | None
+    prior: float
+    max_false_none: float | None
+    rerank_scale: RerankerScale
+
+
+@dataclass(frozen=True, slots=True)
+class FitInput:
+    """The checked arguments of `Calibration.fit`, see there."""
+
+    documents: Sequence[tuple[str | None, str]] | None = None
+    past_queries: Sequence[str] | None = None
+    labelled: Sequence[Label] | None = None
+    probes: Sequence[str] | None = None
+    encoder: str | None = None
+    seed: int = 0
+    prior: float = 0.5
+    max_false_none: float | None = None
+    rerank_scale: RerankerScale = "unknown"
+    progress: Progress | None = None
+
+
+def fit_input(
+    *,
+    documents: Iterable[str | tuple[object, str]] | None = None,
+    past_queries: Iterable[str] | None = None,
+    labelled: Iterable[tuple[str, bool]] | None = None,
+    probes: Iterable[str | Probe] | None = None,
+    encoder: str | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    prior: float = 0.5,
+    max_false_none: float | None = None,
+    rerank_scale: RerankerScale = "unknown",
+) -> FitInput:
+    """Check the arguments of `Calibration.fit`.
+
+    Raises:
+        CalibrationError: Too few probes, or too few labelled answerable queries for
+            `max_false_none`.
+        ConfigurationError: A setting is out of its range.
+        InvalidInputError: An argument is of another type.
+    """
+    if not isinstance(encoder, str | None):
+        raise ConfigurationError(f"encoder must be a name, got {type(encoder).__name__}")
+    if encoder is not None and not is_plain(encoder):
+        raise ConfigurationError(
+            f"encoder must be a printable name of 1 to {MAX_NAME} characters, got {len(encoder)} "
+            "characters; name the model on one line"
+        )
+    labels = None if labelled is None else [_label(item) for item in _items(labelled, "labelled")]
+    if max_false_none is not None:
+        check_sample(sum(label.relevant for label in labels or ()), max_false_none)
+    own_probes = None if probes is None else _texts(probes, "probes")
+    if own_probes is not None:
+        check_probes(len(own_probes))
+    return FitInput(
+        documents=(
+            None if documents is None else list(map(as_pair, _items(documents, "documents")))
+        ),
+        past_queries=None if past_queries is None else _texts(past_queries, "past_queries"),
+        labelled=labels,
+        probes=own_probes,
+        encoder=encoder,
+        seed=seed,
+        prior=require_share("prior", prior),
+        max_false_none=max_false_none,
+        rerank_scale=rerank_scale,
+        progress=progress,
+    )
+
+
+def check_probes(count: int, found: Found = "scores") -> None:
+    """Refuse a calibration from too few probes.
+
+    Args:
+        count: Probes that were given, or that brought a cosine back.
+        found: Result of their searches.
+
+    Raises:
+        CalibrationError: There are fewer than are needed; the message says why.
+    """
+    if found in _NONE_USABLE:
+        raise CalibrationError(_NONE_USABLE[found])
+    if count < FEWEST_PROBES:
+        raise CalibrationError(
+            f"only {count} probes with a cosine, and at least {FEWEST_PROBES} are needed: check "
+            "that `search` returns cosines in [-1, 1], and pass more probes or the bundled ones"
+        )
+
+
+def _items(given: object, name: str) -> Iterable[object]:
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"{name} must be a sequence, got {type(given).__name__}")
+    return given
+
+
+def _texts(given: object, name: str) -> list[str]:
+    texts = []
+    for item in _items(given, name):
+        text = item.text if isinstance(item, Probe) else item
+        if not isinstance(text, str):
+            raise InvalidInputError(f"{name} must hold texts, got {type(text).__name__}")
+        texts.append(text)
+    return texts
+
+
+def _label(item: object) -> Label:
+    if isinstance(item, tuple | list) and len(item) == 2:
+        query, relevant = item
+        if isinstance(query, str) and relevant in (True, False):  # numpy's bools too, not "no"
+            return Label(query, bool(relevant))
+    raise InvalidInputError(
+        "labelled must hold pairs (query, True where something relevant is stored, else False), "
+        f"got {type(item).__name__}"
+    )

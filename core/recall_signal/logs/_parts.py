@@ -1,0 +1,246 @@
+"""The result of a scoring in parts: each is whole or not there, and so is the result."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recall_signal._files import (
+    SHARED,
+    NotRegularError,
+    open_regular,
+    read_bounded,
+    replacing,
+    sync_folder,
+    write_whole,
+)
+from recall_signal._safe_text import terminal_text
+from recall_signal.errors import ConfigurationError
+from recall_signal.logs._score_batch import SCORED
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  (Windows)
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+__all__ = ["Result", "part_last", "write_part"]
+
+SUCCESS = "_SUCCESS"
+PLAN = "recall_signal.plan"
+LAST = "recall_signal.last"
+PLAN_BYTES = 1000
+"""Most bytes of a plan that are read; it has 32."""
+ROW_GROUP = 65_536
+"""Rows that are written together, at least; a few megabytes where no texts are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Where a scoring writes to: a file, or a folder of parts.
+
+    Beside the result and hidden are, until it is whole, the folder of finished parts, the plan
+    that they belong to, and a lock.
+
+    Attributes:
+        path: The result.
+        plan: Names the log, its files and the settings; parts of another plan are thrown away.
+    """
+
+    path: Path
+    plan: str
+
+    @property
+    def is_file(self) -> bool:
+        """True where the result is a single file."""
+        return self.path.suffix == ".parquet" and not self.path.is_dir()
+
+    @property
+    def parts(self) -> Path:
+        """The folder of finished parts."""
+        return self._beside("parts")
+
+    def _beside(self, kind: str) -> Path:
+        return self.path.with_name(f".{self.path.name}.{kind}")
+
+    @contextmanager
+    def opened(self) -> Iterator[bool]:
+        """Hold the lock and make the folder of parts; yields True where the result is whole.
+
+        Raises:
+            ConfigurationError: Another process writes to it, it is another folder, or something
+                else is in the place of what is kept beside it.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._refuse_what_is_foreign()
+        lock = self._beside("lock")
+        file = open_regular(lock, os.O_RDWR | os.O_CREAT)
+        try:
+            _lock(file, self.path)
+            done = self._is_whole()
+            if not done:
+                self._refuse_a_folder()
+                self._prepare()
+            yield done
+            self._clear()
+        finally:
+            os.close(file)
+        lock.unlink(missing_ok=True)
+
+    def _refuse_what_is_foreign(self) -> None:
+        """Refuse links, pipes and devices in the place of what is kept beside the result."""
+        files = [self._beside("lock"), self._beside("plan")]
+        for path in chain(files, [self.parts], self.parts.rglob("*")):
+            with suppress(FileNotFoundError):
+                mode = path.lstat().st_mode
+                is_right = stat.S_ISREG(mode) if path in files else stat.S_ISDIR(mode)
+                if not is_right and (self.parts not in path.parents or not stat.S_ISREG(mode)):
+                    raise ConfigurationError(
+                        f"{terminal_text(path.name)} beside the result is a link, or of another "
+                        "kind than what a scoring keeps there; remove it"
+                    )
+
+    def _prepare(self) -> None:
+        """Keep the parts of this plan alone."""
+        plan = self._beside("plan")
+        if not self._is_plan(plan):
+            shutil.rmtree(self.parts, ignore_errors=True)
+            write_whole(plan, self.plan, SHARED)
+        self.parts.mkdir(exist_ok=True)
+        for left in self.parts.rglob(".part-*"):
+            left.unlink(missing_ok=True)
+
+    def _is_whole(self) -> bool:
+        if self.path.is_dir():
+            return self._is_plan(self.path / SUCCESS)
+        return self.is_file and self.path.is_file() and _metadata(self.path).get(PLAN) == self.plan
+
+    def _is_plan(self, path: Path) -> bool:
+        """Return True where this file holds the plan."""
+        with suppress(FileNotFoundError, NotRegularError):
+            return read_bounded(path, PLAN_BYTES, follow=False) == self.plan.encode()
+        return False
+
+    def _refuse_a_folder(self) -> None:
+        if self.path.is_dir():
+            raise ConfigurationError(
+                f"{terminal_text(self.path.name)} is a folder already, and not the result of this "
+                "log with these settings; remove it, or give another"
+            )
+
+    def finish(self) -> None:
+        """Give the result its name."""
+        if self.is_file:
+            with replacing(self.path, SHARED) as beside:
+                _join(sorted(self.parts.rglob("part-*.parquet")), beside, self.plan)
+            return
+        write_whole(self.parts / SUCCESS, self.plan, SHARED)
+        self.parts.rename(self.path)
+        sync_folder(self.path.parent)
+
+    def _clear(self) -> None:
+        """Remove what is not needed once the result is whole."""
+        shutil.rmtree(self.parts, ignore_errors=True)
+        self._beside("plan").unlink(missing_ok=True)
+
+
+def write_part(
+    path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema, keys: Mapping[str, str]
+) -> int:
+    """Write a part, and return its rows.
+
+    Args:
+        path: Its final name.
+        batches: Taken one after the other.
+        schema: Of each.
+        keys: Of its metadata.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = 0
+    # What was left of parts is removed when their folder is opened.
+    with (
+        replacing(path, SHARED, clean=False) as beside,
+        _writer(beside, schema, keys) as writer,
+    ):
+        for group in _groups(batches):
+            writer.write_table(group, row_group_size=max(1, group.num_rows))
+            rows += group.num_rows
+    return rows
+
+
+def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Put batches together: each call of a writer begins a row group, with its own dictionaries."""
+    import pyarrow as pa
+
+    taken: list[pa.RecordBatch] = []
+    room = ROW_GROUP
+    for batch in batches:
+        taken.append(batch)
+        room -= batch.num_rows
+        if room <= 0:
+            yield pa.Table.from_batches(taken)
+            taken, room = [], ROW_GROUP
+    if taken:
+        yield pa.Table.from_batches(taken)
+
+
+def part_last(path: Path) -> bool:
+    """Return True for the last part of a text file."""
+    return LAST in _metadata(path)
+
+
+def _metadata(path: Path) -> dict[str, str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with suppress(pa.ArrowException, OSError):
+        keys = pq.read_metadata(path).metadata or {}
+        return {
+            key.decode("utf-8", "replace"): value.decode("utf-8", "replace")
+            for key, value in keys.items()
+        }
+    return {}
+
+
+def _join(parts: list[Path], target: Path, plan: str) -> None:
+    """Write the parts one after the other into one file."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(parts[0]) as file:
+        schema = file.schema_arrow
+    with _writer(target, schema, {PLAN: plan}) as writer:
+        for part in parts:
+            with pq.ParquetFile(part) as file:
+                for batch in file.iter_batches(use_threads=False):
+                    writer.write_batch(batch, row_group_size=ROW_GROUP)
+
+
+def _writer(path: Path, schema: pa.Schema, keys: Mapping[str, str]) -> pq.ParquetWriter:
+    """Return the writer of a file."""
+    import pyarrow.parquet as pq
+
+    marked = schema.with_metadata(dict(keys))
+    # Rounded figures and names repeat; a kept column may hold anything.
+    names = [name for name in schema.names if name in SCORED]
+    return pq.ParquetWriter(path, marked, compression="zstd", use_dictionary=names)
+
+
+def _lock(file: int, path: Path) -> None:
+    if fcntl is None:  # pragma: no cover  (Windows)
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise ConfigurationError(
+            f"another process is writing {terminal_text(path.name)}: wait for it, or give another"
+        ) from None

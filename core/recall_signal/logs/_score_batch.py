@@ -1,0 +1,181 @@
+"""Score a table of a log: the one function that every engine runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from recall_signal._many.columns import COLUMNS
+from recall_signal.assess import Calibrator
+from recall_signal.assess_many import Assessments, assess_many
+from recall_signal.errors import InvalidInputError
+from recall_signal.logs._logged import (
+    CANDIDATES,
+    check_counts,
+    joined,
+    with_candidates,
+    with_counts,
+    with_unknown,
+)
+from recall_signal.logs._schema import require_arrow
+from recall_signal.thresholds import Thresholds
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["SCORED", "BatchScorer", "score_batch"]
+
+SCORED = tuple(name for name in COLUMNS if name != "rationale")
+"""The columns that scoring makes, in order; a column of the log with such a name gives way."""
+
+OUTDATED = frozenset({*SCORED, "advice", "calibration", "calibration_status"})
+"""Columns of a log that belong to its old levels."""
+
+Batch = TypeVar("Batch", "pa.Table", "pa.RecordBatch")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchScorer:
+    """The settings of a scoring, with which any number of tables can be scored; can be pickled.
+
+    Attributes:
+        calibration: Decides the level; a `Calibration`, as a stream cannot be followed in parts.
+        thresholds: Other cuts than the default ones.
+        cosines: Name of the column of lists of cosines.
+        scores: Name of a column of lists of keyword scores; used where the log has it.
+        term_coverage: Name of the column of term coverages; used where the log has it.
+        keep: Columns of the log that the result keeps; None for all but lists and structures,
+            and those that belong to the old level.
+        encoded: False makes plain strings of dictionaries, for engines that know none.
+    """
+
+    calibration: Calibrator | None = None
+    thresholds: Thresholds | None = None
+    cosines: str = "cosines"
+    scores: str | None = "scores"
+    term_coverage: str | None = "term_coverage"
+    keep: Sequence[str] | None = None
+    encoded: bool = True
+
+    def __call__(self, batch: Batch) -> Batch:
+        """Return the kept columns and the scored ones, row for row.
+
+        Raises:
+            InvalidInputError: A column is missing, or is not what it has to be.
+        """
+        arrow = require_arrow()
+        self.check(batch.schema)
+        signals = self._assess(batch)
+        columns = {name: batch.column(name) for name in self.kept(batch.schema)}
+        for name, column in zip(signals.column_names, signals.columns, strict=True):
+            if arrow.types.is_dictionary(column.type) and not self.encoded:
+                column = column.cast(arrow.string())
+            columns[name] = column
+        if isinstance(batch, arrow.RecordBatch):
+            parts = [joined(column) for column in columns.values()]
+            return arrow.RecordBatch.from_arrays(parts, names=list(columns))
+        return arrow.table(columns)
+
+    def schema(self, given: pa.Schema) -> pa.Schema:
+        """Return the schema of the result for tables of a schema."""
+        self.check(given)
+        empty: pa.Schema = self(given.empty_table()).schema
+        return empty
+
+    def read(self, given: pa.Schema) -> list[str]:
+        """Return the columns of a log that scoring needs to read."""
+        self.check(given)
+        used = [self.cosines, self.scores, self.term_coverage, CANDIDATES, "level", "reason"]
+        names = [name for name in used if name in given.names]
+        return list(dict.fromkeys([*self.kept(given), *(name for name in names if name)]))
+
+    def kept(self, given: pa.Schema) -> list[str]:
+        """Return the columns of a log that the result keeps.
+
+        Raises:
+            InvalidInputError: One of them is missing, or is one that scoring makes.
+        """
+        types = require_arrow().types
+        if self.keep is None:
+            lists = {self.cosines, self.scores}
+            return [
+                field.name
+                for field in given
+                if not types.is_nested(field.type) and field.name not in OUTDATED | lists
+            ]
+        missing = [name for name in self.keep if name not in given.names]
+        made = [name for name in self.keep if name in SCORED]
+        if missing or made:
+            reason = "has no column" if missing else "gets a new column"
+            raise InvalidInputError(
+                f"the log {reason} {', '.join(missing or made)}, which was to be kept; "
+                f"its columns are {', '.join(given.names)}"
+            )
+        return list(self.keep)
+
+    def check(self, given: pa.Schema) -> None:
+        """Refuse a schema without cosines.
+
+        Raises:
+            InvalidInputError: The column is missing, or holds something else; or a name stands
+                twice.
+        """
+        types = require_arrow().types
+        twice = sorted({name for name in given.names if given.names.count(name) > 1})
+        if twice:
+            raise InvalidInputError(
+                f"the log has more than one column {', '.join(twice)}; give each a name of its own"
+            )
+        if self.cosines not in given.names:
+            raise InvalidInputError(
+                f"the log has no column {self.cosines}, a list of cosines for each query; its "
+                f"columns are {', '.join(given.names) or 'none'}: name the right one"
+            )
+        kind = given.field(self.cosines).type
+        lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+        if not (lists or types.is_null(kind)):
+            raise InvalidInputError(
+                f"the column {self.cosines} must hold a list of cosines for each query, got {kind}"
+            )
+        if self._counts(given):
+            check_counts(given.field(CANDIDATES).type)
+
+    def _counts(self, given: pa.Schema) -> bool:
+        """Return whether the number of candidates stands in a column of its own."""
+        return self.scores not in given.names and CANDIDATES in given.names
+
+    def _assess(self, batch: pa.Table | pa.RecordBatch) -> pa.Table:
+        names = batch.schema.names
+        cosines = batch.column(self.cosines)
+        coverage = self.term_coverage if self.term_coverage in names else None
+        scores = self.scores if self.scores in names else None
+        signals: Assessments = assess_many(
+            cosines,
+            scores=None if scores is None else batch.column(scores),
+            thresholds=self.thresholds,
+            calibration=self.calibration,
+            term_coverage=None if coverage is None else batch.column(coverage),
+        )
+        table = with_counts(signals.to_arrow())
+        if self._counts(batch.schema) and cosines.null_count:
+            table = with_candidates(table, cosines.is_null(), batch.column(CANDIDATES))
+        if "level" in names and "reason" in names:
+            table = with_unknown(table, batch.column("level"), batch.column("reason"))
+        return table
+
+
+def score_batch(batch: Batch, calibration: Calibrator | None = None) -> Batch:
+    """Return a table or record batch of a log with levels made anew.
+
+    Args:
+        batch: With a column `cosines` of lists; `scores` (lists) and `term_coverage` are used
+            where they are there. A log's `candidates` tells an empty pool, which is level none,
+            from one of which nothing was measured; a level unknown whose `reason` no cosine shows,
+            such as an empty question, stays.
+        calibration: Decides the level; without one the default thresholds do.
+
+    Raises:
+        InvalidInputError: A column is missing, or is not what it has to be.
+    """
+    return BatchScorer(calibration)(batch)

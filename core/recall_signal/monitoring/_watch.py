@@ -1,0 +1,203 @@
+"""`monitor`: what changed in the traffic of a retriever, its encoder and its texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from recall_signal.calibration._calibration import Calibration
+from recall_signal.errors import ConfigurationError, InvalidInputError
+from recall_signal.logs import CanaryRecord, read_canaries
+from recall_signal.monitoring._canary_test import CanaryVerdict, judge_canaries
+from recall_signal.monitoring._days import Day
+from recall_signal.monitoring._findings import (
+    Finding,
+    canary_findings,
+    name_findings,
+    traffic_findings,
+)
+from recall_signal.monitoring._state import STATE_FILE, Progress, read_log
+from recall_signal.monitoring._traffic import DAYS, QUANTILES, Comparison, compare_days
+
+__all__ = ["SINCE", "LogReport", "Series", "monitor"]
+
+SINCE = 7
+"""Days for which a change of the traffic is reported; one of encoder or texts stays until there is
+another calibration."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """The queries of one retriever, day by day.
+
+    Attributes:
+        retriever: Its name, empty where the log has none.
+        days: By ISO date, in order.
+        comparisons: One for each day that has 28 days before it.
+        canaries: One for each record of canaries.
+        findings: Everything that changed, in order of time.
+        since: First day of what counts as new.
+    """
+
+    retriever: str
+    days: Mapping[str, Day]
+    comparisons: Sequence[Comparison]
+    canaries: Sequence[CanaryVerdict]
+    findings: Sequence[Finding]
+    since: str
+
+    @property
+    def current(self) -> list[Finding]:
+        """The findings that call for something now."""
+        return [found for found in self.findings if found.lasts or found.day >= self.since]
+
+    @property
+    def began(self) -> str:
+        """The first day that the log knows of, ISO date."""
+        return min([*self.days, *(verdict.day for verdict in self.canaries)])
+
+    @property
+    def rows(self) -> int:
+        """Number of queries."""
+        return sum(day.rows for day in self.days.values())
+
+    @property
+    def missing_days(self) -> int:
+        """Days of traffic that are missing until it can be compared with itself."""
+        return 0 if self.comparisons else max(1, DAYS + 1 - len(self.days))
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain JSON values: what was found, and the figures of the last day."""
+        current = self.current
+        return {
+            "retriever": self.retriever,
+            "verdict": _verdict(self),
+            "findings": [{**asdict(one), "current": one in current} for one in self.findings],
+            "last_day": _last_day(self.days),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogReport:
+    """The report of a monitor.
+
+    Attributes:
+        series: One for each retriever of the log.
+    """
+
+    series: Sequence[Series]
+
+    @property
+    def status(self) -> Literal["quiet", "changed"]:
+        """`changed` where anything calls for something now."""
+        return "changed" if any(one.current for one in self.series) else "quiet"
+
+    @property
+    def verdict(self) -> list[str]:
+        """Plain sentences for each retriever, the first thing that a reader sees."""
+        return [_verdict(one) for one in self.series]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain JSON values: the status, and each retriever's report."""
+        return {"status": self.status, "series": [one.to_dict() for one in self.series]}
+
+
+def monitor(
+    log: str | Path,
+    *,
+    calibration: Calibration | None = None,
+    state: str | Path | None = None,
+    since: int = SINCE,
+    progress: Progress | None = None,
+) -> LogReport:
+    """Read a log and say what changed.
+
+    Only parts that were closed are read, and each of them once: figures are kept in a state file.
+
+    Args:
+        log: The folder of a `LogWriter`, or one Parquet file.
+        calibration: The one in use; canaries are compared with it as well.
+        state: File of the state; None puts it into a log's folder, and keeps none for a file.
+        since: Days for which a change of the traffic is reported.
+        progress: Called with the parts read and the parts to read.
+
+    Raises:
+        ConfigurationError: A setting is wrong, or the state cannot be kept.
+        InvalidInputError: The log cannot be read, or is empty.
+    """
+    if type(since) is not int or since < 1:
+        raise ConfigurationError(f"since must be a whole number of at least 1, got {since!r:.20}")
+    folder = Path(log)
+    kept = Path(state) if state is not None else folder / STATE_FILE if folder.is_dir() else None
+    found = read_log(log, kept, progress).by_retriever()
+    records = read_canaries(folder) if folder.is_dir() else []
+    if not found and not records:
+        raise InvalidInputError(
+            f"{folder.name} holds no part of a log yet; a part is closed after an hour, or by "
+            "LogWriter.rotate() or close()"
+        )
+    named = {record.retriever for record in records if record.retriever}
+    return LogReport(
+        [
+            _series(name, found.get(name, {}), records, calibration, since)
+            for name in sorted({*found, *named}) or [""]
+        ]
+    )
+
+
+def _series(
+    name: str,
+    days: Mapping[str, Day],
+    records: Sequence[CanaryRecord],
+    calibration: Calibration | None,
+    since: int,
+) -> Series:
+    """The report on one retriever; canaries without a name are everybody's."""
+    own = [record for record in records if record.retriever in (None, name)]
+    today = f"{datetime.now(UTC):%Y-%m-%d}"  # part of a day has other questions than a whole one
+    whole = {at: day for at, day in days.items() if at != today}
+    comparisons = compare_days(whole)
+    verdicts = judge_canaries(own, calibration)
+    findings = [
+        *name_findings(days),
+        *traffic_findings(comparisons),
+        *canary_findings(verdicts, own, calibration),
+    ]
+    findings.sort(key=lambda found: (found.day, found.kind))
+    last = max([*days, *(verdict.day for verdict in verdicts)])
+    first = (date.fromisoformat(last) - timedelta(since - 1)).isoformat()
+    return Series(name, days, comparisons, verdicts, findings, first)
+
+
+def _last_day(days: Mapping[str, Day]) -> dict[str, object] | None:
+    if not days:
+        return None
+    last = max(days)
+    day = days[last]
+    quantiles = {f"{share}": round(day.quantile(share), 4) for share in QUANTILES}
+    return {
+        "day": last,
+        "queries": day.rows,
+        "levels": dict(day.levels),
+        "top_cosine": quantiles if day.measured else None,
+        "answerable": None if day.answerable is None else round(day.answerable, 4),
+    }
+
+
+def _verdict(series: Series) -> str:
+    name = f"{series.retriever}: " if series.retriever else ""
+    if series.current:
+        return name + " ".join(found.text for found in series.current)
+    young = series.began > series.since
+    since = f"the log began on {series.began}" if young else series.since
+    parts = [f"nothing changed since {since}"]
+    if series.missing_days:
+        parts.append(
+            f"traffic is compared once there are {DAYS} days before it ({len(series.days)} so far)"
+        )
+    if not series.canaries:
+        parts.append("no canaries are logged, so encoder and texts are not watched")
+    return f"{name}Quiet: {'; '.join(parts)}."

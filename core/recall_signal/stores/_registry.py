@@ -1,0 +1,116 @@
+"""The adapter of each store, whatever the framework."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from inspect import getattr_static
+from typing import Generic, TypeVar
+
+from recall_signal.errors import ConfigurationError
+
+__all__ = ["AdapterRegistry"]
+
+log = logging.getLogger(__name__)
+
+Adapter = TypeVar("Adapter")
+
+
+class AdapterRegistry(Generic[Adapter]):
+    """Finds adapters by dotted class name along the store's class hierarchy.
+
+    Nothing of a store's package is imported: names are compared, and an adapter's module is
+    loaded when its store turns up.
+
+    Args:
+        adapter_class: The class of all adapters; an instance of it reads no scores.
+        searches: The store's methods whose result an adapter reads.
+        known: Store class as `package.module.Class` -> adapter as `package.module:Class`.
+        check: Raises a `ConfigurationError` for an adapter with wrong settings.
+    """
+
+    def __init__(
+        self,
+        adapter_class: type[Adapter],
+        searches: Sequence[str],
+        known: Mapping[str, str],
+        check: Callable[[Adapter], object] = type,
+    ) -> None:
+        self._adapter_class = adapter_class
+        self._searches = tuple(searches)
+        self._adapters: dict[str, str | Adapter] = dict(known)
+        self._check = check
+
+    def register(self, store_class: str, adapter: str | Adapter) -> None:
+        """Register the adapter of a store class.
+
+        Args:
+            store_class: The store's class as `package.module.Class`.
+            adapter: An adapter, or the place of its class as `package.module:Class`.
+
+        Raises:
+            ConfigurationError: One of the two has another form, or the adapter wrong settings.
+        """
+        if not isinstance(store_class, str) or "." not in store_class:
+            raise ConfigurationError(
+                f"store_class must be a dotted class name like 'package.module.Class', "
+                f"got {_shown(store_class)}"
+            )
+        if not isinstance(adapter, str):
+            self._checked(adapter)
+        elif ":" not in adapter:
+            raise self._wrong(adapter)
+        self._adapters[store_class] = adapter
+
+    def find(self, store: object) -> Adapter | None:
+        """Return the adapter of a store, or None.
+
+        A subclass is read like its parent, unless it overrides a search: the meaning of that
+        result is unknown. An adapter that cannot be loaded is logged, and no scores are read.
+        """
+        store_class = type(store)
+        for known in store_class.__mro__:
+            name = f"{known.__module__}.{known.__qualname__}"
+            entry = self._adapters.get(name)
+            if entry is None:
+                continue
+            if store_class is not known and self._overrides(store_class, known):
+                return None
+            if isinstance(entry, str):
+                entry = self._adapters[name] = self._load(entry)
+            return entry
+        return None
+
+    def _overrides(self, store_class: type, known: type) -> bool:
+        return any(_of(store_class, name) is not _of(known, name) for name in self._searches)
+
+    def _load(self, place: str) -> Adapter:
+        module, _, attribute = place.partition(":")
+        try:
+            return self._checked(getattr(import_module(module), attribute)())
+        except Exception as error:
+            log.warning("loading the store adapter %s failed: %s", place, type(error).__name__)
+            return self._adapter_class()
+
+    def _checked(self, adapter: object) -> Adapter:
+        if not isinstance(adapter, self._adapter_class):
+            raise self._wrong(adapter)
+        self._check(adapter)
+        return adapter
+
+    def _wrong(self, adapter: object) -> ConfigurationError:
+        return ConfigurationError(
+            f"adapter must be a {self._adapter_class.__name__} or a text like "
+            f"'package.module:Class', got {type(adapter).__name__}"
+        )
+
+
+def _shown(value: object) -> str:
+    """Return a text as it was given; of anything else, which may hold a secret, the type."""
+    return repr(value) if isinstance(value, str) else type(value).__name__
+
+
+def _of(owner: type, name: str) -> object:
+    """Return a method as its class holds it: decorated ones are new objects at every access."""
+    return getattr_static(owner, name, None)

@@ -1,0 +1,100 @@
+"""`route_on_recall`: a conditional edge of LangGraph that follows the recall signal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recall_signal import ConfigurationError
+from recall_signal.report_parsing import KEY, advice_in, get_field, report_in, strongest
+
+__all__ = ["RecallRoute", "find_report", "route_on_recall"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRoute:
+    """Function from a state to the name of the next node (see `route_on_recall`)."""
+
+    relevant: str
+    absent: str
+    unknown: str
+
+    def __post_init__(self) -> None:
+        for field in self.__slots__:
+            name = getattr(self, field)
+            if not isinstance(name, str) or not name:
+                raise ConfigurationError(
+                    f"route_on_recall: {field} must be the name of a node, got "
+                    f"{'an empty text' if name == '' else type(name).__name__}"
+                )
+
+    def __call__(self, state: object) -> str:
+        """Return the name of the next node; never raises."""
+        todo = advice_in(find_report(state))
+        return {"read": self.relevant, "fallback": self.absent, "undecided": self.unknown}[todo]
+
+    @property
+    def path_map(self) -> dict[str, str]:
+        """The three names, for `add_conditional_edges`: with it LangGraph draws the branches."""
+        return {name: name for name in (self.relevant, self.absent, self.unknown)}
+
+
+def route_on_recall(*, relevant: str, absent: str, unknown: str) -> RecallRoute:
+    """Make a conditional edge: `graph.add_conditional_edges(node, route, route.path_map)`.
+
+    The signal is looked for under the state's key `recall` (a response, a confidence, or the
+    dict of either), then in the artifacts of the last tool messages of this turn, then in the
+    metadata of `documents`. Where several tools searched in one step, the best measured level
+    counts. A state may be a dict, an object, or a list of messages.
+
+    Args:
+        relevant: Where to go after `high` and `moderate`.
+        absent: Where to go after `low` and `none`.
+        unknown: Where to go after `unknown`, and where there is no signal that can be read.
+
+    Raises:
+        ConfigurationError: A name is not a text, or empty.
+    """
+    return RecallRoute(relevant, absent, unknown)
+
+
+def find_report(state: object) -> dict[str, Any] | None:
+    """Find the report that a state holds, None where there is none or it cannot be read.
+
+    Searches the key `recall`, then the artifacts of the last tool messages of this turn, then
+    the metadata of `documents`. Never raises.
+
+    Args:
+        state: A mapping, an object with attributes, or a list of messages.
+    """
+    try:
+        recall = get_field(state, KEY)
+        if recall is not None:
+            return report_in(recall)
+        messages = state if isinstance(state, list) else get_field(state, "messages")
+        return _in_messages(messages) or report_in(get_field(state, "documents"))
+    except Exception:  # a state of any shape takes the branch for unknown
+        return None
+
+
+def _in_messages(messages: object) -> dict[str, Any] | None:
+    """Return the best report of the last step of this turn that searched."""
+    found: list[dict[str, Any]] = []
+    for kind, message in _backwards(messages):
+        if kind in ("human", "user"):
+            break
+        if kind == "tool":
+            report = report_in(get_field(message, "artifact"))
+            found += [] if report is None else [report]
+        elif found:
+            break
+    return strongest(found)
+
+
+def _backwards(messages: object) -> Iterator[tuple[Any, Any]]:
+    """Yield type and body of each message, the last one first; of dicts as well."""
+    for message in reversed(messages if isinstance(messages, Sequence) else ()):
+        kind = get_field(message, "type") or get_field(message, "role")
+        data = get_field(message, "data")  # as in `messages_to_dict`
+        yield kind, message if data is None else data

@@ -1,0 +1,321 @@
+"""Record the scores of one search.
+
+A `VectorStoreRetriever` drops the scores of its store. Here it runs on a second view of the
+same store: an object that shares the store's attributes, answers `similarity_search` with
+`similarity_search_with_score`, and records the numbers for the call that runs in this context.
+Neither the retriever nor the store is touched, and there is exactly one search.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache, partial
+from types import NoneType, new_class
+from typing import Any, TypeAlias, TypeVar
+
+from langchain_core.documents import Document
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.runnables.config import run_in_executor
+from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
+
+from langchain_recall_signal.stores import Hits
+from langchain_recall_signal.stores._base import SCORED_SEARCH, AnyAdapter
+from recall_signal import InvalidResultError
+from recall_signal._steps.failures import contained, original
+
+__all__ = [
+    "Recorder",
+    "Tap",
+    "current_recorder",
+    "search_names",
+    "sharing_state",
+    "tap_of",
+    "tapped",
+]
+
+log = logging.getLogger(__name__)
+
+Part = TypeVar("Part")
+
+ScoredDocuments: TypeAlias = Sequence[tuple[Document, float | None]]
+_Search: TypeAlias = Callable[..., object]
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """The search whose scores are recorded.
+
+    Attributes:
+        search: The scored search that takes the place of the plain one; None where the plain
+            one runs, and a scored search inside of it is looked at.
+        score_key: Where the plain search puts the scores into the metadata, if it does.
+        by_vector: The scored search of a question that is embedded already; None without one.
+    """
+
+    search: str | None = SCORED_SEARCH
+    score_key: str | None = None
+    by_vector: str | None = None
+
+
+def tap_of(adapter: AnyAdapter, store: VectorStore) -> Tap:
+    """Return the searches of a store by its adapter; the plain one where that fails.
+
+    A class that derives from the store and has a scored search of its own may do anything in it:
+    there a search by vector is not known to be the same.
+    """
+    scored, by_vector, score_key = search_names(adapter, store)
+    if scored != SCORED_SEARCH or by_vector is None or not _belongs(type(store), by_vector):
+        by_vector = None
+    return Tap(scored, score_key, by_vector)
+
+
+def search_names(adapter: AnyAdapter, store: object) -> tuple[str | None, str | None, str | None]:
+    """Return an adapter's `scored_search`, `vector_search` and `score_key`, checked once.
+
+    Where one of them fails or is no text, no scores are seen.
+    """
+    try:
+        return contained(lambda: _search_names(adapter, store))
+    except Exception as error:
+        failed, what = type(adapter).__name__, type(original(error)).__name__
+        log.warning("the store adapter %s failed: %s; no scores are seen", failed, what)
+        return None, None, None
+
+
+def _search_names(adapter: AnyAdapter, store: Any) -> tuple[str | None, str | None, str | None]:
+    names = adapter.scored_search(store), adapter.vector_search(store), adapter.score_key(store)
+    wrong = [type(name).__name__ for name in names if type(name) not in (str, NoneType)]
+    if wrong:
+        raise InvalidResultError(f"a search and a key are named by a str or None, got {wrong[0]}")
+    return names
+
+
+def _belongs(store_class: type[VectorStore], by_vector: str) -> bool:
+    """Return whether the class with the scored search has the search by vector as well."""
+    home = _home(store_class, SCORED_SEARCH)
+    twin = _home(store_class, f"a{SCORED_SEARCH}")
+    return home is _home(store_class, by_vector) and twin in (home, VectorStore)
+
+
+def _home(store_class: type, name: str) -> type | None:
+    return next((line for line in store_class.__mro__ if name in vars(line)), None)
+
+
+@dataclass(slots=True)
+class Recorder:
+    """The result of one call's search.
+
+    Tasks that a store starts inherit the context, and with it the recorder: what they search for
+    comes too late once the call's own search has returned.
+
+    Attributes:
+        tap: The store's searches.
+        embedded: The call's question and its vector, where it is embedded already.
+        seen: Hits of a scored search inside of the call's own.
+        query_vector: The vector that was searched with.
+        is_closed: Whether the call's own search has returned.
+    """
+
+    tap: Tap = Tap()
+    embedded: tuple[str, Sequence[float]] | None = None
+    seen: ScoredDocuments | None = None
+    query_vector: Sequence[float] | None = None
+    is_closed: bool = False
+    _hits: Hits | None = None
+
+    def known_vector(self, arguments: tuple[object, ...]) -> Sequence[float] | None:
+        """Return the vector to search with; None where the query has to be embedded."""
+        if self.embedded is None or self.tap.by_vector is None:
+            return None
+        question, vector = self.embedded
+        if arguments[:1] != (question,):
+            return None
+        self.query_vector = vector
+        return vector
+
+    def record(self, hits: ScoredDocuments) -> None:
+        """Keep the hits of a scored search inside of the call's own."""
+        if not self.is_closed:
+            self.seen = hits
+
+    def close(self, hits: ScoredDocuments) -> list[Document]:
+        """Keep the hits of the call's own search, and nothing after it."""
+        hits = hits if type(hits) is list else list(hits)
+        documents = [hit[0] for hit in hits]
+        if not self.is_closed:
+            self.is_closed, self.seen = True, None
+            self._hits = Hits(tuple(documents), [hit[1] for hit in hits], self.query_vector)
+        return documents
+
+    def after_own_search(self, documents: list[Document]) -> list[Document]:
+        """Take the hits of the plain search; some stores put the score into the metadata."""
+        key = self.tap.score_key
+        if key is not None:
+            return self.close([(document, document.metadata.get(key)) for document in documents])
+        self.is_closed = True
+        return documents
+
+    @property
+    def hits(self) -> Hits | None:
+        """Return the hits with the store's own numbers; None where nothing was recorded."""
+        if self._hits is None and self.seen is not None:
+            documents, scores = zip(*self.seen, strict=True) if self.seen else ((), ())
+            self._hits = Hits(documents, scores, self.query_vector)
+        return self._hits
+
+
+current_recorder: ContextVar[Recorder | None] = ContextVar("recall_signal_recorder", default=None)
+"""Recorder of the call that runs in this context."""
+
+
+def _recorder() -> Recorder:
+    """Return the running call's recorder; one that nobody reads where a store left the context."""
+    return current_recorder.get() or Recorder()
+
+
+def tapped(retriever: Runnable[str, list[Document]]) -> Runnable[str, list[Document]]:
+    """Return the same retriever, settings and bindings included, on a view of its store."""
+    if isinstance(retriever, RunnableBindingBase):
+        return retriever.model_copy(update={"bound": tapped(retriever.bound)})
+    if not isinstance(retriever, VectorStoreRetriever):
+        raise TypeError("only a VectorStoreRetriever is tapped (see exposes_scores)")
+    return retriever.model_copy(update={"vectorstore": _view(retriever.vectorstore)})
+
+
+def _view(store: VectorStore) -> VectorStore:
+    return sharing_state(_view_class(type(store)), store)
+
+
+_STATE = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+"""Attributes that hold an object's state; the last three in pydantic's models."""
+
+
+def sharing_state(view_class: type, original: Part) -> Part:
+    """Return an object of a subclass whose attributes are the original's own."""
+    view: Part = object.__new__(view_class)
+    for name in _STATE:
+        if hasattr(original, name):
+            object.__setattr__(view, name, getattr(original, name))
+    return view
+
+
+@cache
+def _view_class(store_class: type[VectorStore]) -> type[VectorStore]:
+    """Make a subclass under the same name, so that traces go on naming the store's class."""
+    plain, scored = _plain_searches(store_class), _scored_searches(store_class)
+    namespace: dict[str, object] = {
+        "__slots__": (),
+        "__module__": store_class.__module__,
+        "__qualname__": store_class.__qualname__,
+        "__del__": _skip_close,
+        **{search.__name__: search for search in (*plain, *scored)},
+    }
+    for name in (
+        "similarity_search_with_score_by_vector",
+        "asimilarity_search_with_score_by_vector",
+    ):
+        if hasattr(store_class, name):
+            namespace[name] = _seeing_the_vector(getattr(store_class, name))
+    view_class: type[VectorStore] = new_class(
+        store_class.__name__, (store_class,), exec_body=lambda body: body.update(namespace)
+    )
+    return view_class
+
+
+def _plain_searches(store_class: Any) -> tuple[_Search, _Search]:
+    """Make the searches that a retriever calls, answered by the scored ones if there are any.
+
+    The store's methods are looked up at the call: a tracer may replace them at any time.
+    """
+
+    def similarity_search(
+        self: VectorStore, query: str, *args: object, **kwargs: object
+    ) -> list[Document]:
+        recorder = _recorder()
+        search = recorder.tap.search
+        if search is not None:
+            try:
+                return recorder.close(getattr(self, search)(query, *args, **kwargs))
+            except NotImplementedError:
+                pass  # the plain one may be there all the same
+        found = store_class.similarity_search(self, query, *args, **kwargs)
+        return recorder.after_own_search(found)
+
+    async def asimilarity_search(
+        self: VectorStore, query: str, *args: object, **kwargs: object
+    ) -> list[Document]:
+        recorder = _recorder()
+        search = recorder.tap.search
+        if search is not None:
+            try:
+                return recorder.close(await getattr(self, f"a{search}")(query, *args, **kwargs))
+            except NotImplementedError:
+                pass
+        found = await store_class.asimilarity_search(self, query, *args, **kwargs)
+        return recorder.after_own_search(found)
+
+    return similarity_search, asimilarity_search
+
+
+def _scored_searches(store_class: Any) -> tuple[_Search, _Search]:
+    """Make the searches with scores, whose hits are seen."""
+
+    def similarity_search_with_score(
+        self: VectorStore, *args: object, **kwargs: object
+    ) -> ScoredDocuments:
+        recorder = _recorder()
+        vector = recorder.known_vector(args)
+        hits: ScoredDocuments
+        if vector is None:
+            hits = store_class.similarity_search_with_score(self, *args, **kwargs)
+        else:
+            hits = _by_vector(self, recorder)(vector, *args[1:], **kwargs)
+        recorder.record(hits)
+        return hits
+
+    async def asimilarity_search_with_score(
+        self: VectorStore, *args: object, **kwargs: object
+    ) -> ScoredDocuments:
+        recorder = _recorder()
+        vector = recorder.known_vector(args)
+        hits: ScoredDocuments
+        if vector is None:
+            hits = await store_class.asimilarity_search_with_score(self, *args, **kwargs)
+        else:
+            hits = await _aby_vector(self, recorder)(vector, *args[1:], **kwargs)
+        recorder.record(hits)
+        return hits
+
+    return similarity_search_with_score, asimilarity_search_with_score
+
+
+def _by_vector(store: VectorStore, recorder: Recorder) -> Callable[..., ScoredDocuments]:
+    search: Callable[..., ScoredDocuments] = getattr(store, str(recorder.tap.by_vector))
+    return search
+
+
+def _aby_vector(store: VectorStore, recorder: Recorder) -> Callable[..., Awaitable[Any]]:
+    """Return the asynchronous twin, or the synchronous search in a thread."""
+    twin: Callable[..., Awaitable[Any]] | None
+    twin = getattr(store, f"a{recorder.tap.by_vector}", None)
+    return twin or partial(run_in_executor, None, _by_vector(store, recorder))
+
+
+def _skip_close(_view: object) -> None:
+    """Close nothing when a view goes: the store does that for what it opened."""
+
+
+def _seeing_the_vector(search: _Search) -> _Search:
+    """Make a search by vector (sync or async) that keeps the vector it was called with."""
+
+    def search_by_vector(
+        self: VectorStore, embedding: Sequence[float], *args: object, **kwargs: object
+    ) -> object:
+        _recorder().query_vector = embedding
+        return search(self, embedding, *args, **kwargs)
+
+    return search_by_vector

@@ -1,0 +1,76 @@
+"""What every call of a wrapper shares, worked out of its settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.retrievers import VectorIndexRetriever
+
+from llama_index_recall_signal._annotation import RetrieverFields, flow_settings
+from llama_index_recall_signal._backend import LlamaIndexRuntime
+from llama_index_recall_signal._encoders import encoder_name
+from llama_index_recall_signal._internals import VectorSearch, vector_search
+from llama_index_recall_signal._reader import StoreChecks
+from llama_index_recall_signal._reranker import as_reranker
+from llama_index_recall_signal._selector import as_selector
+from recall_signal._wrapper.model_calls import missing_model
+
+__all__ = ["compile_runtime", "encoder_of", "searched"]
+
+
+def encoder_of(fields: RetrieverFields, arm: VectorIndexRetriever | None) -> BaseEmbedding | None:
+    """Return what embeds the queries: the wrapper's own encoder, else that of its first arm."""
+    return _encoder(fields, None if arm is None else vector_search(arm))
+
+
+def searched(
+    fields: RetrieverFields, arm: VectorIndexRetriever | None
+) -> tuple[object, str | None]:
+    """Return the store that is searched and the name of its encoder; both may be exchanged."""
+    search = None if arm is None else vector_search(arm)
+    return None if search is None else search.store, encoder_name(_encoder(fields, search))
+
+
+def _encoder(fields: RetrieverFields, search: VectorSearch | None) -> BaseEmbedding | None:
+    return fields.embed_model or (None if search is None else search.encoder)
+
+
+def compile_runtime(fields: RetrieverFields, arm: VectorIndexRetriever | None) -> LlamaIndexRuntime:
+    """Check the settings against each other and work out what every call shares.
+
+    Args:
+        fields: The wrapper's settings.
+        arm: The first retriever inside that searches a vector store; None where there is none.
+
+    Raises:
+        ConfigurationError: They do not fit each other, or the retriever.
+        CalibrationError: The calibration was fitted with another encoder.
+    """
+    search = vector_search(fields.retriever)
+    fields.check_page(fields.k or (None if search is None else search.top_k))
+    fields.check_rerank()
+    store, encoder = searched(fields, arm)
+    fields.check_encoder(encoder)
+    flow = replace(
+        flow_settings(fields, encodes=fields.embed_model is not None),
+        embed_limit=fields.pool_size,
+        retriever=type(fields.retriever if store is None else store).__name__,
+        encoder=encoder,
+    )
+    reranking = fields.reranking
+    return LlamaIndexRuntime(
+        values=tuple(vars(fields).values()),
+        store=store,
+        encoder=encoder,
+        flow=flow,
+        reranking=reranking,
+        selection=fields.selection,
+        memory=StoreChecks(),
+        selector=(
+            missing_model("selector") if fields.selector is None else as_selector(fields.selector)
+        ),
+        reranker=(
+            missing_model("reranker") if reranking is None else as_reranker(reranking.options.model)
+        ),
+    )

@@ -1,0 +1,81 @@
+"""Encoders of recall-signal as LlamaIndex embeddings."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from pydantic import PrivateAttr
+
+from recall_signal._names import plain_name
+from recall_signal._steps.timeouts import Workers
+from recall_signal._wrapper.batches import embedder_of
+from recall_signal.encoders import DemoEncoder, Encoder
+
+__all__ = ["DemoEmbedding", "EncoderEmbedding", "encoder_name"]
+
+_UNNAMED = BaseEmbedding.model_fields["model_name"].default
+
+
+class EncoderEmbedding(BaseEmbedding):
+    """Any `recall_signal.encoders.Encoder`, for LlamaIndex.
+
+    Args:
+        encoder: The encoder; its name becomes `model_name`.
+        **settings: Fields of `BaseEmbedding`, such as `embed_batch_size`.
+    """
+
+    _encoder: Encoder = PrivateAttr()
+    _workers: Workers = PrivateAttr(default_factory=Workers)
+
+    def __init__(self, encoder: Encoder, **settings: Any) -> None:
+        super().__init__(model_name=encoder.name, **settings)
+        self._encoder = encoder
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the component's name."""
+        return "EncoderEmbedding"
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._encoder.embed_query(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await self._workers.call(partial(self._encoder.embed_query, query))
+
+    def embed_queries(self, texts: list[str]) -> list[list[float]]:
+        """Return the vectors of questions, `[n, dim]`; in one call where the encoder takes them."""
+        together = embedder_of(self._encoder)
+        if together is None:
+            return [self._encoder.embed_query(text) for text in texts]
+        return [[*vector] for vector in together(texts)]
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._encoder.embed_documents([text])[0]
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return self._encoder.embed_documents(texts)
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return await self._workers.call(partial(self._encoder.embed_documents, texts))
+
+
+class DemoEmbedding(EncoderEmbedding):
+    """The encoder of the extra `demo` (see `recall_signal.encoders.DemoEncoder`)."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(DemoEncoder(), **settings)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the component's name."""
+        return "DemoEmbedding"
+
+
+def encoder_name(encoder: BaseEmbedding | None) -> str | None:
+    """Return the name that an encoder gives its model; None without an encoder."""
+    if encoder is None:
+        return None
+    named = encoder.model_name != _UNNAMED
+    return plain_name(str(encoder.model_name)) if named else type(encoder).__name__

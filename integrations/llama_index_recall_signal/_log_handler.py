@@ -1,0 +1,47 @@
+"""`RecallLogHandler`: every retrieval as a row of a log."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.instrumentation.events import BaseEvent
+from pydantic import PrivateAttr
+
+from llama_index_recall_signal._events import RecallSignalEvent
+from recall_signal._wrapper.learning import is_learning
+from recall_signal.logs import LogWriter
+
+__all__ = ["RecallLogHandler"]
+
+
+class RecallLogHandler(BaseEventHandler):
+    """Writes a row for every retrieval of a `RecallRetriever`, also for those within an agent.
+
+    Add it to LlamaIndex's instrumentation once::
+
+        get_dispatcher().add_event_handler(RecallLogHandler(log))
+
+    The run's id in the log is that of the event. Searches that learn or check a calibration are
+    left out.
+
+    Args:
+        log: The log; close it when the program ends, or use it in a `with` block.
+    """
+
+    _log: LogWriter = PrivateAttr()
+
+    def __init__(self, log: LogWriter) -> None:
+        super().__init__()
+        self._log = log
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The component's name."""
+        return "RecallLogHandler"
+
+    def handle(self, event: BaseEvent, **_: Any) -> None:
+        """Queue the row of a `RecallSignalEvent`."""
+        if isinstance(event, RecallSignalEvent) and event._outcome and not is_learning():
+            self._log.write(event._outcome, UUID(event.id_).bytes)

@@ -1,0 +1,91 @@
+"""The bare search of a wrapper in LlamaIndex, by which a calibration is learned and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.base.llms.base import BaseLLM
+from llama_index.core.retrievers import QueryFusionRetriever
+
+from llama_index_recall_signal._response import RecallResponse
+from recall_signal import Pool
+from recall_signal._steps.blocking import run_apart
+from recall_signal._steps.timeouts import Workers
+from recall_signal._wrapper.auto_models import holds_instance
+from recall_signal._wrapper.learning import learning
+
+__all__ = ["LlamaIndexPort"]
+
+
+class Bare(Protocol):
+    """A wrapper, as far as it is searched here."""
+
+    @property
+    def retriever(self) -> BaseRetriever: ...
+
+    def recall(self, query: str, /) -> RecallResponse: ...
+
+    async def arecall(self, query: str, /) -> RecallResponse: ...
+
+
+class LlamaIndexPort:
+    """Searches without reranker, selector and callbacks.
+
+    Args:
+        bare: A wrapper with neither of them.
+        encoder: Embeds the queries, None where it is not known.
+        name_of: Returns its name now; None where it has none.
+    """
+
+    is_async_only = False
+
+    def __init__(
+        self, bare: Bare, encoder: BaseEmbedding | None, name_of: Callable[[], str | None]
+    ) -> None:
+        self._bare = bare
+        self._encoder = encoder
+        self._name_of = name_of
+        self._workers = Workers()
+        self.may_call_a_language_model = _may_call_a_model(bare.retriever)
+
+    @property
+    def encoder_name(self) -> str | None:
+        """The name of what embeds the queries."""
+        return self._name_of()
+
+    def search(self, query: str) -> Pool:
+        """Return the pool of a query."""
+        with learning():
+            return self._bare.recall(query).pool
+
+    async def asearch(self, query: str) -> Pool:
+        """`search`, asynchronously."""
+        with learning():
+            return (await self._bare.arecall(query)).pool
+
+    def embed_texts(self, texts: Sequence[str]) -> list[list[float]] | None:
+        """Embed texts as queries; None without an encoder."""
+        encoder = self._encoder
+        return None if encoder is None else [encoder.get_query_embedding(text) for text in texts]
+
+    async def aembed_texts(self, texts: Sequence[str]) -> list[list[float]] | None:
+        """`embed_texts`, asynchronously."""
+        encoder, workers = self._encoder, self._workers
+        if encoder is None:
+            return None
+        leaf = encoder._aget_query_embedding
+        return [
+            await run_apart(workers, partial(encoder.aget_query_embedding, text), leaf)
+            for text in texts
+        ]
+
+
+def _may_call_a_model(retriever: object) -> bool:
+    """A fusion keeps a model, but calls it only for further queries."""
+    if type(retriever) is QueryFusionRetriever and retriever.num_queries <= 1:
+        return holds_instance(retriever._retrievers, (BaseLLM,))
+    return holds_instance(retriever, (BaseLLM,))

@@ -1,0 +1,138 @@
+"""Reads the scores of a search of LlamaIndex."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from weakref import ref
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from llama_index_recall_signal._internals import DEFAULT_MODE, VectorSearch
+from llama_index_recall_signal.stores import Hits, StoreAdapter, find_adapter
+from llama_index_recall_signal.stores._base import AnyAdapter, Vectors
+from recall_signal import ScoreKind
+from recall_signal._flow.values import Search
+from recall_signal._steps.failures import contained, original
+from recall_signal.stores._reader import StoreReader
+from recall_signal.stores._vectors import NormCheck, VectorSource
+
+__all__ = ["Reader", "StoreChecks", "reader_of"]
+
+log = logging.getLogger(__name__)
+
+
+class StoreChecks:
+    """The check of each store's vectors, kept for as long as the store lives.
+
+    Attributes:
+        own: The check of the store that the wrapped retriever itself searches.
+    """
+
+    def __init__(self) -> None:
+        self.own = NormCheck()
+        # By id, since stores cannot be hashed; the reference tells a new store from an old one.
+        self._checks: dict[int, tuple[ref[object], NormCheck]] = {}
+
+    def of(self, store: object) -> NormCheck:
+        """Return the check of a store."""
+        key = id(store)
+        known = self._checks.get(key)
+        if known is None or known[0]() is not store:
+            reference = ref(store, lambda _: self._checks.pop(key, None))
+            known = self._checks[key] = (reference, NormCheck())
+        return known[1]
+
+
+class Reader(StoreReader[AnyAdapter]):
+    """Reads the scores of one call.
+
+    Args:
+        bundle: The query; a search may have left its vector here.
+        kind: The declared kind; None to go by the store.
+        encoder: What embeds the query where stored vectors need it.
+        store: The vector store, where it is known.
+        adapter: The store's adapter, where there is one.
+        mode: The query mode of the search.
+        memory: The wrapper's check of the store.
+
+    Attributes:
+        ids: Where the search leaves its store's own ids of the hits.
+        find_ids: Looks them up by the ids of the nodes, for a search that was only heard.
+    """
+
+    def __init__(
+        self,
+        bundle: QueryBundle,
+        kind: ScoreKind | None = None,
+        encoder: BaseEmbedding | None = None,
+        store: object = None,
+        adapter: AnyAdapter | None = None,
+        mode: str = DEFAULT_MODE,
+        memory: NormCheck | None = None,
+    ) -> None:
+        is_search = store is not None and mode == DEFAULT_MODE
+        super().__init__(kind, store, adapter, ranked=is_search, memory=memory)
+        self.bundle, self.encoder, self.mode = bundle, encoder, mode
+        self.ids: list[str] = []
+        self.find_ids: Callable[[Sequence[str]], Sequence[str]] | None = None
+
+    def kind_by_adapter(self, adapter: AnyAdapter) -> ScoreKind | str | None:
+        """Return the kind by the store's settings and the query mode."""
+        return adapter.score_kind(self.store, self.mode)
+
+    def read_nodes(
+        self,
+        items: Sequence[NodeWithScore],
+        page: Sequence[int],
+        hits: Sequence[NodeWithScore] | None = None,
+        *,
+        seen: bool = True,
+    ) -> Search[NodeWithScore]:
+        """Return what was found, with its cosines.
+
+        Args:
+            items: Every candidate.
+            page: Positions in `items`.
+            hits: What the store found, item by item from the first on, with the store's own
+                scores; None where that is `items`.
+            seen: Whether the scores are the store's own.
+        """
+        found = Hits(items if hits is None else hits, self.mode, self.ids)
+        return self.candidates(items, page, found, partial(self.access, found), seen=seen)
+
+    @property
+    def may_drop(self) -> bool:
+        """Return whether the store may leave out hits after it has applied its limit."""
+        return self.adapter is None or self.adapter.may_drop
+
+    def access(self, hits: Hits) -> VectorSource:
+        """Return the source of further vectors: nodes may carry some in any store."""
+        vectors = partial(self._vectors, hits)
+        return self._access(vectors, self.encoder, self.bundle.embedding, len(hits.nodes))
+
+    def access_to(self, nodes: Sequence[NodeWithScore]) -> VectorSource:
+        """Return the source of the vectors of these hits."""
+        return self.access(Hits(nodes, self.mode, self.ids))
+
+    def _vectors(self, hits: Hits) -> Vectors | None:
+        if self.find_ids is not None:
+            hits = replace(hits, ids=self.find_ids(hits.node_ids))
+        return (self.adapter or StoreAdapter()).vectors(self.store, hits)
+
+
+def reader_of(
+    search: VectorSearch, bundle: QueryBundle, kind: ScoreKind | None, memory: NormCheck
+) -> Reader:
+    """Return the reader of a vector retriever's scores, by its store and query mode."""
+    adapter, mode = find_adapter(search.store), search.mode
+    try:
+        if adapter is not None:
+            mode = contained(partial(adapter.mode, search.store, mode, search.options))
+    except Exception as error:
+        log.warning("reading the query mode failed: %s", type(original(error)).__name__)
+        adapter = None
+    return Reader(bundle, kind, search.encoder, search.store, adapter, mode, memory)

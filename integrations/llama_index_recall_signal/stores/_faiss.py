@@ -1,0 +1,38 @@
+"""`FaissVectorStore` and `FaissMapVectorStore`: the index's own metric decides.
+
+The score is the index's own number: the inner product, or squared L2, where a lower one is
+better although it is called a similarity. The first store names the vectors by the ids of its
+hits, the second by a map.
+"""
+
+from typing import Protocol
+
+from llama_index_recall_signal.stores._base import DefaultModeAdapter, Hits, Vectors
+from recall_signal import ScoreKind
+from recall_signal.stores._vendors import FaissIndex, faiss_kind
+
+
+class _Store(Protocol):
+    """The part of both stores that is read."""
+
+    client: FaissIndex
+
+
+class FaissAdapter(DefaultModeAdapter[_Store]):
+    """Reads the two FAISS stores."""
+
+    def default_kind(self, store: _Store) -> ScoreKind:
+        """Return the kind by the index's own metric."""
+        return faiss_kind(store.client)
+
+    def vectors(self, store: _Store, hits: Hits) -> Vectors | None:
+        """Read the stored vectors; not every index returns them."""
+        # The store has no public name for its map of node ids to positions.
+        known = getattr(store, "_node_id_to_faiss_id_map", None)
+        try:
+            if known is None:  # the store's ids are positions in the index
+                return [store.client.reconstruct(int(id_)) for id_ in hits.ids]
+            places = [known.get(id_) for id_ in hits.node_ids]
+            return [None if at is None else store.client.reconstruct(at) for at in places]
+        except RuntimeError:
+            return None

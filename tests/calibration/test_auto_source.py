@@ -1,0 +1,174 @@
+"""The link between a wrapper's query and the calibration that watches it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from recall_signal import AutoCalibration, Baseline, RecallConfidence, assess
+from recall_signal._wrapper.auto_calibrator import Carried
+from recall_signal._wrapper.auto_models import holds_instance
+from recall_signal._wrapper.auto_source import WatchedCalibration, watcher_of
+from tests.calibration.auto_toys import LONG, Port, aquery, engine
+from tests.calibration.toys import calibration
+
+
+@dataclass
+class Outcome:
+    cosines: Any
+    confidence: RecallConfidence
+
+    @classmethod
+    def of(cls, cosines: list[float | None]) -> Outcome:
+        return cls(cosines, assess(cosines))
+
+
+@dataclass
+class Watcher:
+    """Notes what it is told."""
+
+    status: Any = "waiting"
+    calibration: Any = None
+    notice: str | None = None
+    running: int = 0
+    seen: list[Any] = field(default_factory=list)
+
+    @property
+    def judge(self) -> Any:
+        return self.calibration
+
+    def entry(self) -> dict[str, str | None]:
+        return {}
+
+    def begin_query(self) -> None:
+        self.running += 1
+
+    def end_query(self) -> None:
+        self.running -= 1
+
+    def after_query(self, observed: Any) -> None:
+        self.seen.append(("sync", observed))
+
+    def after_async_query(self, observed: Any) -> None:
+        self.seen.append(("async", observed))
+
+
+def test_until_it_is_ready_the_rationale_says_so() -> None:
+    watcher = Watcher()
+    source = WatchedCalibration(watcher)
+    bare = assess([0.5, 0.4, 0.3])
+    for status, said in (
+        ("waiting", "Uncalibrated: the calibration starts after the first query."),
+        ("fitting", "Uncalibrated: the calibration is being learned."),
+        ("off", "Uncalibrated: the background calibration is switched off"),
+        ("not_measurable", "Uncalibrated: this retriever gave no cosines"),
+        ("failed", "Uncalibrated: the calibration failed"),
+        ("ready", "Uncalibrated: it changes."),
+    ):
+        watcher.status = status
+        signal = assess([0.5, 0.4, 0.3], calibration=source.current())
+        assert said in signal.rationale
+        assert signal.model_copy(update={"rationale": bare.rationale}) == bare
+    watcher.notice = "the encoder has changed since the calibration was made"
+    assert "the encoder has changed" in assess([0.5], calibration=source.current()).rationale
+    watcher.calibration = calibration()
+    assert source.current() is watcher.calibration
+
+
+def test_a_query_is_running_until_it_has_ended_in_any_way() -> None:
+    watcher = Watcher()
+    source = WatchedCalibration(watcher)
+    running = source.running()
+    running.__enter__()
+    assert watcher.running == 1
+    assert not running.__exit__(ConnectionError, ConnectionError(), None)
+    assert watcher.running == 0
+
+
+def test_plain_queries_join_by_their_figures() -> None:
+    watcher = Watcher()
+    source = WatchedCalibration(watcher)
+    source.observe(Outcome.of([0.5, None, 0.7]), is_plain=True, is_async=False)
+    source.observe(Outcome.of([0.6]), is_plain=True, is_async=True)
+    for without in ([], [None], [float("nan")], [5.0]):
+        source.observe(Outcome.of(without), is_plain=True, is_async=False)
+    source.observe(Outcome.of([0.6]), is_plain=False, is_async=False)
+    assert watcher.seen[:2] == [("sync", (0.7, None)), ("async", (0.6, None))]
+    assert watcher.seen[2:] == [("sync", None)] * 4
+
+
+async def test_an_engine_is_a_watcher() -> None:
+    auto = engine(Port())
+    source = WatchedCalibration(auto)
+    assert "starts after the first query" in assess([0.5], calibration=source.current()).rationale
+    await aquery(auto)
+    assert await auto.await_until_calibrated(LONG)
+    assert source.current() is auto.calibration
+
+
+def test_the_watcher_of_a_wrapper_is_shared_where_it_serves() -> None:
+    port, baseline, fitted = Port(), Baseline(), calibration(encoder="toy")
+
+    def make(given: Any, previous: object = None, listening: Baseline | None = None) -> Any:
+        return watcher_of(given, listening, previous, lambda: port, "toy")
+
+    assert make(None) is None
+    watch = make(fitted)
+    assert make(fitted, watch) is watch
+    assert make(fitted, watch, baseline) is not watch
+    assert make(replace(fitted), watch) is not watch
+    auto = make("auto")
+    assert make(AutoCalibration(), auto) is auto
+    assert make(AutoCalibration(window=40), auto) is not auto
+    assert make("auto", watch) is not watch
+    assert make("auto", Carried(fitted)).calibration is fitted
+    assert make("auto", Carried(calibration(encoder="another"))).calibration is None
+    assert WatchedCalibration(watch).entry() == watch.entry()
+
+
+class Model:
+    """A language model."""
+
+
+@dataclass
+class Holder:
+    part: Any = None
+
+
+class Private:
+    def __init__(self, part: Any) -> None:
+        self.__pydantic_private__ = {"_part": part}
+
+
+def nested(depth: int) -> Any:
+    part: Any = Model()
+    for _ in range(depth):
+        part = Holder(part)
+    return part
+
+
+@pytest.mark.parametrize(
+    ("root", "found"),
+    [
+        (Model(), True),
+        (Holder(Model()), True),
+        (Holder([Holder({"key": (Model(),)})]), True),
+        (Private(Model()), True),
+        (nested(5), True),
+        (nested(8), False),
+        (Holder(Model), False),
+        (Holder("text"), False),
+        (Holder([Holder(n) for n in range(1000)] + [Model()]), False),
+        (object(), False),
+    ],
+)
+def test_a_language_model_is_found_among_the_parts(root: Any, found: bool) -> None:
+    assert holds_instance(root, (Model,)) is found
+
+
+def test_parts_that_hold_each_other_end() -> None:
+    first = Holder()
+    first.part = Holder(first)
+    assert not holds_instance(first, (Model,))

@@ -1,0 +1,1 @@
+"""What is shown, looked at as a reader's browser shows it."""

@@ -1,0 +1,92 @@
+"""Calibration and baseline around a retriever of either framework."""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recall_signal import Baseline, Calibration, CalibrationError, ConfigurationError, Thresholds
+from tests.frameworks import FRAMEWORKS, QUERY, Framework
+
+COSINES = np.linspace(0.95, 0.1, 60).tolist()
+ENCODERS = {"langchain": "Encoder", "llama_index": "settable"}
+
+
+def over(framework: Framework, **settings: Any) -> Any:
+    return framework.over(COSINES, 3, **settings)
+
+
+@cache
+def fitted(name: str) -> Calibration:
+    """With a cut, which an encoder without any meaning does not always give."""
+    return replace(over(FRAMEWORKS[name]).calibrate(), status="ok")
+
+
+async def test_a_bare_retriever_is_enough(framework: Framework) -> None:
+    calibration = fitted(framework.name)
+    counts = dict(calibration.counts)
+    assert counts["probes"] > 50
+    assert counts["pseudo-queries"] > 5
+    assert calibration.encoder == ENCODERS[framework.name]
+    assert (await over(framework).acalibrate()).scale == calibration.scale
+
+
+def test_the_level_follows_the_probability(framework: Framework) -> None:
+    bare = over(framework)
+    before = bare.recall(QUERY).confidence
+    after = bare.with_calibration(fitted(framework.name)).recall(QUERY).confidence
+    assert (after.basis, before.basis) == ("calibration", "prominence")
+    assert after.probability is not None
+    changed = {"level", "basis", "probability", "rationale", "term_coverage"}
+    assert after.model_dump(exclude=changed) == before.model_dump(exclude=changed)
+
+
+def test_what_belongs_to_another_encoder_is_refused(framework: Framework) -> None:
+    calibration = replace(fitted(framework.name), encoder="another")
+    with pytest.raises(CalibrationError, match="'another'"):
+        over(framework, calibration=calibration)
+    cuts, name = Thresholds(encoder="another"), ENCODERS[framework.name]
+    with pytest.raises(ConfigurationError, match=f"'another' and cannot be used with '{name}'"):
+        over(framework, thresholds=cuts)
+    over(framework, thresholds=Thresholds(encoder=name))
+    framework.around(list, thresholds=cuts)  # its encoder is not known
+
+
+def test_a_baseline_speaks_from_thirty_queries_on(framework: Framework) -> None:
+    baseline = Baseline()
+    retriever = over(framework, baseline=baseline)
+    bases = [retriever.recall(f"question {n}").confidence.basis for n in range(31)]
+    assert [basis == "stream" for basis in bases] == [False] * 30 + [True]
+    assert len(baseline) == 31
+
+
+def test_with_both_the_calibration_decides_and_the_baseline_listens(framework: Framework) -> None:
+    baseline = Baseline()
+    both = over(framework, calibration=fitted(framework.name), baseline=baseline)
+    assert both.recall(QUERY).confidence.basis == "calibration"
+    assert len(baseline) == 1
+
+
+def test_calibrating_leaves_baseline_and_selector_alone(framework: Framework) -> None:
+    requests: list[Any] = []
+
+    class Counting:
+        def select(self, request: Any) -> Any:
+            requests.append(request)
+
+    baseline = Baseline()
+    over(framework, baseline=baseline, selector=Counting()).calibrate()
+    assert (len(baseline), requests) == (0, [])
+
+
+def test_a_retriever_without_cosines_cannot_be_calibrated(framework: Framework) -> None:
+    with pytest.raises(CalibrationError, match="no cosines"):
+        framework.around(lambda: ["t0", "t1", "t2"]).calibrate()
+
+
+@pytest.mark.parametrize("setting", ["calibration", "baseline"])
+def test_what_is_neither_is_refused(framework: Framework, setting: str) -> None:
+    with pytest.raises(ConfigurationError, match="got dict"):
+        over(framework, **{setting: {"scale": 1}})

@@ -1,0 +1,77 @@
+"""A wrapper is as picklable as what it holds, and works where it arrives."""
+
+import pickle
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from recall_signal import Baseline
+from recall_signal.reranking import RerankerOptions
+from tests.frameworks import FRAMEWORKS, QUERY, Framework, Keeping
+
+
+def lengths(query: str, texts: list[str]) -> list[float]:
+    return [float(len(text)) for text in texts]
+
+
+def sent(retriever: Any) -> Any:
+    return pickle.loads(pickle.dumps(retriever))
+
+
+def settings_of(retriever: Any) -> Any:
+    return getattr(retriever, "settings", retriever)
+
+
+async def test_with_everything_that_it_can_hold(framework: Framework) -> None:
+    baseline = Baseline([0.1, 0.2])
+    retriever = framework.over(
+        baseline=baseline,
+        selector=Keeping(0),
+        reranker=RerankerOptions(lengths, scale="logit"),
+        use_rerank=True,
+    )
+    response = retriever.recall(QUERY)
+    arrived = sent(retriever)
+    assert len(settings_of(arrived).baseline) == 3
+    for again in (arrived.recall(QUERY), await arrived.arecall(QUERY)):
+        assert again.selection == response.selection
+        assert again.confidence.rerank_score == response.confidence.rerank_score
+        assert framework.page(again)[0].id == framework.page(response)[0].id
+    assert len(baseline) == 3
+
+
+def test_with_a_calibration(framework: Framework) -> None:
+    retriever = framework.over()
+    calibration = replace(retriever.calibrate(), status="ok")
+    arrived = sent(retriever.with_calibration(calibration))
+    assert settings_of(arrived).calibration == calibration
+    assert arrived.recall(QUERY).confidence.basis == "calibration"
+
+
+def test_with_an_encoder_of_its_own(framework: Framework) -> None:
+    retriever = framework.listed([None, None], **framework.encoding({})[1])
+    before = retriever.recall(QUERY)
+    assert before.cosine_source == "embeddings"
+    assert sent(retriever).recall(QUERY).to_dict() == before.to_dict()
+
+
+def test_langchains_own_fields_arrive() -> None:
+    retriever = FRAMEWORKS["langchain"].over(tags=["mine"])
+    arrived = sent(retriever)
+    assert arrived.tags == ["mine"]
+    assert arrived.model_fields_set == retriever.model_fields_set
+
+
+def test_what_cannot_be_pickled_says_so_itself(framework: Framework) -> None:
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        pickle.dumps(framework.around(lambda: ["t0"]))
+
+
+def test_a_response_takes_its_pool_along(framework: Framework) -> None:
+    response = framework.over().recall(QUERY)
+    arrived = sent(response)
+    assert (arrived.confidence, arrived.pool.cosines) == (
+        response.confidence,
+        response.pool.cosines,
+    )

@@ -1,0 +1,363 @@
+"""`calibration="auto"`, `calibrated` and `check` around retrievers of both frameworks."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from threading import Event
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.runnables import RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
+from llama_index.core import VectorStoreIndex
+from llama_index.core.llms import MockLLM
+from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.schema import TextNode
+
+import langchain_recall_signal as lc
+import llama_index_recall_signal as li
+from recall_signal import (
+    AutoCalibration,
+    Baseline,
+    Calibration,
+    CalibrationError,
+    ConfigurationError,
+    Pool,
+)
+from recall_signal.testing import SettableEncoder
+from tests.calibration.auto_toys import EAGER, LONG
+from tests.llama_index.fakes import Embedding
+
+WORDS = [[f"word{matter}{n}" for n in range(10)] for matter in range(6)]
+TEXTS = [" ".join(Random(n).sample(WORDS[n % 6], 8)) for n in range(60)]
+DIMENSION = 64
+
+
+class ByWords(SettableEncoder):
+    """Texts that share words are near each other."""
+
+    offset = 0.0
+
+    def embed_query(self, text: str) -> list[float]:
+        return self._by_words(text)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self._by_words(text) for text in texts]
+
+    def _by_words(self, text: str) -> list[float]:
+        vectors = [super(ByWords, self).embed_query(word) for word in text.split()]
+        return [float(sum(column)) + self.offset for column in zip(*vectors, strict=True)]
+
+
+class LangChainByWords(ByWords, Embeddings):
+    """For LangChain."""
+
+
+def llama_index_by_words() -> Embedding:
+    embedding = Embedding()
+    embedding._encoder = ByWords(dimension=DIMENSION)
+    return embedding
+
+
+@pytest.fixture(autouse=True)
+def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recall_signal._wrapper.auto_calibrator.Politeness", lambda: EAGER)
+
+
+def langchain(**settings: Any) -> lc.RecallRetriever:
+    store = InMemoryVectorStore(LangChainByWords(dimension=DIMENSION))
+    store.add_documents([Document(id=f"id{n}", page_content=text) for n, text in enumerate(TEXTS)])
+    return lc.RecallRetriever.from_vectorstore(store, k=3, **settings)
+
+
+def llama_index(**settings: Any) -> li.RecallRetriever:
+    nodes = [TextNode(id_=f"id{n}", text=text) for n, text in enumerate(TEXTS)]
+    index = VectorStoreIndex(nodes, embed_model=llama_index_by_words())
+    return li.RecallRetriever(index.as_retriever(similarity_top_k=3), **settings)
+
+
+MAKERS: dict[str, Callable[..., Any]] = {"langchain": langchain, "llama_index": llama_index}
+BOTH = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+def page(response: Any) -> list[str]:
+    found = getattr(response, "documents", None) or response.nodes
+    return [getattr(item, "page_content", None) or item.text for item in found]
+
+
+@BOTH
+@pytest.mark.parametrize("way", ["auto", AutoCalibration(window=50)])
+def test_the_first_query_starts_it_and_changes_no_page(make: Any, way: Any) -> None:
+    bare, wrapper = make(), make(calibration=way)
+    assert (wrapper.calibration_status, wrapper.current_calibration) == ("waiting", None)
+    first = wrapper.recall("a question")
+    assert page(first) == page(bare.recall("a question"))
+    assert "Uncalibrated: the calibration starts after the first query." in (
+        first.confidence.rationale
+    )
+    assert wrapper.wait_until_calibrated(LONG)
+    assert wrapper.calibration_status == "ready"
+    response = wrapper.recall("a question")
+    assert response.confidence.basis == "calibration"
+    assert page(response) == page(first)
+    assert wrapper.current_calibration.encoder is not None
+    assert wrapper.current_calibration.check(wrapper).status == "ok"
+
+
+@BOTH
+async def test_asynchronously_it_is_a_task(make: Any) -> None:
+    wrapper = make(calibration="auto")
+    await wrapper.arecall("a question")
+    assert wrapper.calibration_status == "fitting"
+    assert await wrapper.await_until_calibrated(LONG)
+    response = await wrapper.arecall("a question")
+    assert response.confidence.basis == "calibration"
+    assert (await wrapper.current_calibration.acheck(wrapper)).status == "ok"
+    await wrapper.arecalibrate()
+    assert await wrapper.await_until_calibrated(LONG)
+
+
+@BOTH
+def test_reports_name_the_calibration(make: Any) -> None:
+    def entry(wrapper: Any) -> Any:
+        response = wrapper.recall("a question")
+        if hasattr(response, "nodes"):
+            return response.nodes[0].metadata["recall"].get("calibration")
+        return response.documents[0].metadata["recall"].get("calibration")
+
+    assert entry(make()) is None
+    assert entry(make(baseline=Baseline())) is None
+    wrapper = make(calibration="auto")
+    assert entry(wrapper) == {"id": None, "created": None, "status": "waiting"}
+    assert wrapper.wait_until_calibrated(LONG)
+    fitted = wrapper.current_calibration
+    named = entry(wrapper)
+    assert (named["created"], named["status"]) == (fitted.created, "ready")
+    passed = wrapper.with_calibration(fitted)
+    assert entry(passed) == named
+    assert (passed.calibration_status, passed.current_calibration) == ("ready", fitted)
+
+
+@BOTH
+def test_copies_share_it_unless_they_search_elsewhere(make: Any) -> None:
+    wrapper = make(calibration="auto")
+    copies = [
+        wrapper._replace(k=2),
+        wrapper._replace(annotate="first"),
+        copy.copy(wrapper),
+        copy.deepcopy(wrapper),
+    ]
+    assert wrapper.wait_until_calibrated(LONG)
+    assert [same.calibration_status for same in copies] == ["ready"] * 4
+    assert all(same.current_calibration is wrapper.current_calibration for same in copies)
+    assert wrapper._replace(retriever=make().retriever).calibration_status == "waiting"
+    assert wrapper._replace(score_kind="cosine").calibration_status == "waiting"
+    assert wrapper._replace(calibration=None).calibration_status == "off"
+
+
+def test_a_pickled_copy_brings_the_calibration_along() -> None:
+    wrapper = langchain(calibration="auto")
+    assert wrapper.wait_until_calibrated(LONG)
+    again = pickle.loads(pickle.dumps(wrapper._watcher))
+    assert again.calibration == wrapper.current_calibration
+    passed = wrapper.with_calibration(wrapper.current_calibration)
+    assert pickle.loads(pickle.dumps(passed._watcher)) is None
+
+
+@BOTH
+def test_calls_with_a_filter_do_not_start_it(make: Any) -> None:
+    if make is not langchain:
+        return
+    wrapper = make(calibration="auto")
+    wrapper.recall("a question", filter=lambda document: True)
+    wrapper.recall("a question", {"configurable": {"tenant": "other"}})
+    assert wrapper.calibration_status == "waiting"
+    wrapper.recall("a question", k=2)
+    assert wrapper.wait_until_calibrated(LONG)
+
+
+@BOTH
+def test_a_language_model_inside_switches_it_off(make: Any) -> None:
+    if make is langchain:
+
+        class Rewriting(type(make().retriever)):
+            llm: Any = None
+
+        model = FakeListChatModel(responses=["another question"])
+        inner = make().retriever
+        retriever: Any = Rewriting(vectorstore=inner.vectorstore, llm=model)
+        wrapper: Any = lc.RecallRetriever(retriever=retriever, calibration="auto")
+    else:
+        fusion = QueryFusionRetriever([make().retriever], llm=MockLLM(), num_queries=4)
+        wrapper = li.RecallRetriever(fusion, calibration="auto")
+        one = QueryFusionRetriever([make().retriever], llm=MockLLM(), num_queries=1)
+        assert li.RecallRetriever(one, calibration="auto").calibration_status == "waiting"
+    assert wrapper.calibration_status == "off"
+    assert not wrapper.wait_until_calibrated(LONG)
+    response = wrapper.recall("a question")
+    assert response.calibration is None
+    assert "calibration" not in response.to_dict()
+
+
+@BOTH
+def test_a_store_that_is_exchanged_begins_again(make: Any) -> None:
+    wrapper = make(calibration="auto")
+    assert wrapper.wait_until_calibrated(LONG)
+    other = make()
+    if make is langchain:
+        wrapper.retriever.vectorstore = other.retriever.vectorstore
+    else:
+        wrapper.retriever._vector_store = other.retriever._vector_store
+    assert wrapper.calibration_status == "waiting"
+
+
+@BOTH
+def test_background_searches_are_quiet(make: Any) -> None:
+    if make is not langchain:
+        return
+
+    class Handler(BaseCallbackHandler):
+        started = 0
+
+        def on_retriever_start(self, *_: Any, **__: Any) -> None:
+            self.started += 1
+
+    handler = Handler()
+    wrapper = make(calibration="auto")
+    wrapper.invoke("a question", {"callbacks": [handler]})
+    before = handler.started
+    assert wrapper.wait_until_calibrated(LONG)
+    assert handler.started == before
+
+
+@BOTH
+def test_the_queries_of_others_are_waited_for(make: Any) -> None:
+    """A background search pauses while a query is inside the retriever."""
+    wrapper = make(calibration="auto")
+    counter = wrapper._watcher._state.queries
+    seen: list[int] = []
+    encoder = wrapper.calibration_port._encoder
+    target = encoder if make is langchain else encoder.encoder
+    original = target.embed_query
+
+    def embed(text: str) -> Any:
+        seen.append(counter.running)
+        return original(text)
+
+    target.embed_query = embed
+    wrapper.recall("a question")
+    assert seen[0] == 1
+    assert counter.running == 0
+
+
+# calibrated(path), passed calibrations
+
+
+@BOTH
+async def test_calibrated_reads_its_file_where_it_still_fits(make: Any, tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    wrapper = make()
+    first = wrapper.calibrated(path)
+    assert first.calibration_status == "ready"
+    assert first.recall("a question").confidence.basis == "calibration"
+    written = path.read_bytes()
+    assert wrapper.calibrated(path).current_calibration == first.current_calibration
+    assert (await wrapper.acalibrated(path)).current_calibration == first.current_calibration
+    assert path.read_bytes() == written
+    path.write_text("a note of mine")
+    with pytest.raises(CalibrationError):
+        wrapper.calibrated(path)
+    with pytest.raises(CalibrationError):
+        await wrapper.acalibrated(path)
+    assert (await wrapper.acalibrated()).calibration_status == "ready"
+
+
+@BOTH
+async def test_a_fit_brings_the_encoders_fingerprint(make: Any) -> None:
+    wrapper = make()
+    for fitted in (wrapper.calibrate(), await wrapper.acalibrate()):
+        assert fitted.canaries.fingerprint.dimensions == DIMENSION
+
+
+@BOTH
+def test_an_encoder_exchanged_under_the_same_name_is_noticed(make: Any) -> None:
+    wrapper = make()
+    calibrated = wrapper.with_calibration(wrapper.calibrate())
+    target = calibrated.calibration_port._encoder
+    target = target if make is langchain else target.encoder
+    target.offset = 1.0
+    assert calibrated.recall("a question").confidence.basis == "calibration"
+    watcher = calibrated._watcher
+    for _ in range(1000):
+        if watcher.notice is not None:
+            break
+        Event().wait(0.01)
+    later = calibrated.recall("a question").confidence
+    assert later.basis != "calibration"
+    assert "the encoder gives other vectors than at the fit" in later.rationale
+    assert calibrated.calibration_status == "failed"
+
+
+@BOTH
+async def test_without_auto_there_is_nothing_to_start(make: Any) -> None:
+    wrapper = make()
+    assert (wrapper.calibration_status, wrapper.current_calibration) == ("off", None)
+    assert not wrapper.wait_until_calibrated(LONG)
+    assert not await wrapper.await_until_calibrated(LONG)
+    with pytest.raises(ConfigurationError, match='needs calibration="auto"'):
+        wrapper.recalibrate()
+    with pytest.raises(ConfigurationError, match='needs calibration="auto"'):
+        await wrapper.arecalibrate()
+
+
+@BOTH
+def test_wrong_settings_are_refused(make: Any) -> None:
+    with pytest.raises(ConfigurationError, match="baseline= has no use beside"):
+        make(calibration="auto", baseline=Baseline())
+    with pytest.raises(ConfigurationError, match='must be "auto", an AutoCalibration'):
+        make(calibration="calibration.json")
+    with pytest.raises(ConfigurationError, match='calibration must be "auto" or come from'):
+        make(calibration=3)
+    with pytest.raises(ConfigurationError, match="needs a RecallRetriever"):
+        li.RecallPostprocessor(calibration="auto")
+
+
+def test_an_async_only_retriever_is_calibrated_on_its_loop() -> None:
+    inner = langchain().retriever
+
+    async def search(question: str) -> list[Document]:
+        return await inner.ainvoke(question)
+
+    encoder = LangChainByWords(dimension=DIMENSION)
+    wrapper = lc.RecallRetriever(
+        retriever=RunnableLambda(search), embeddings=encoder, calibration="auto"
+    )
+
+    async def main() -> bool:
+        await wrapper.arecall("a question")
+        return await wrapper.await_until_calibrated(LONG)
+
+    assert wrapper.calibration_port.is_async_only
+    assert not wrapper.wait_until_calibrated(0.01)
+    assert asyncio.run(main())
+
+
+@BOTH
+def test_a_passed_calibration_and_a_baseline_go_together(make: Any) -> None:
+    wrapper, baseline = make(), Baseline()
+    both = wrapper._replace(calibration=Calibration.fit(pool_of(wrapper)), baseline=baseline)
+    both.recall("a question")
+    assert len(baseline) == 1
+
+
+def pool_of(wrapper: Any) -> Callable[[str], Pool]:
+    return lambda query: wrapper.recall(query).pool

@@ -1,0 +1,151 @@
+"""Each engine gives, row for row by id, what `assess` gives, in every column."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from recall_signal import (
+    ConfigurationError,
+    InvalidInputError,
+    MissingDependencyError,
+    Thresholds,
+    assess,
+)
+from recall_signal.logs import BatchScorer, score_batch
+from recall_signal.logs._score_batch import SCORED
+from recall_signal.logs.engines import register_duckdb, score_ray, score_spark, sql_levels
+from recall_signal.logs.engines._duckdb import scored_column
+from tests.logs.scoring import expected, fitted, knife_edges, log_of, rows_of
+
+ROWS = 3000
+
+
+@pytest.fixture(scope="module")
+def log() -> pa.Table:
+    return log_of(ROWS)
+
+
+@pytest.fixture(scope="module")
+def file(log: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("log") / "log.parquet"
+    pq.write_table(log, path, row_group_size=700)
+    return path
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["uncalibrated", "calibrated"])
+def scorer(request: pytest.FixtureRequest) -> BatchScorer:
+    return BatchScorer(fitted() if request.param else None)
+
+
+@pytest.fixture
+def right(log: pa.Table, scorer: BatchScorer) -> list[dict[str, Any]]:
+    return expected(log, scorer.calibration)
+
+
+def by_id(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: row["id"])
+
+
+def test_the_batch_itself(log: pa.Table, scorer: BatchScorer, right: Any) -> None:
+    assert scorer(log).to_pylist() == right
+    (batch,) = log.to_batches()
+    scored = score_batch(batch, scorer.calibration)
+    assert isinstance(scored, pa.RecordBatch)
+    assert scored.to_pylist() == right
+
+
+def test_ray(ray: Any, log: pa.Table, scorer: BatchScorer, right: Any) -> None:
+    read = ray.data.from_arrow([log[:1200], log[1200:]])
+    assert by_id(score_ray(read, scorer).take_all()) == right
+
+
+def test_spark(spark: Any, file: Path, scorer: BatchScorer, right: Any) -> None:
+    scored = score_spark(spark.read.parquet(str(file)).repartition(3), scorer)
+    assert by_id([row.asDict() for row in scored.collect()]) == right
+
+
+def test_duckdb(log: pa.Table, scorer: BatchScorer, right: Any) -> None:
+    with duckdb.connect() as connection:
+        register_duckdb(connection, scorer)
+        connection.register("log", log)
+        found = connection.sql(
+            "SELECT id, retriever, signal.* FROM (SELECT id, retriever, "
+            "recall_signal(cosines, term_coverage) AS signal FROM log) ORDER BY id"
+        )
+        rows = found.fetch_arrow_table().to_pylist()
+        # The same in this thread, where its lines are counted; DuckDB calls it in one of its own.
+        call = scored_column(scorer, log["cosines"], log["term_coverage"])
+    assert call.to_pylist() == [{name: row[name] for name in SCORED} for row in rows]
+    if scorer.calibration is None:
+        right = [{**row, "probability": None} for row in right]
+    assert rows == right
+
+
+OTHER = Thresholds(
+    prominence_low=0.05, prominence_moderate=0.05, prominence_high=0.9, cosine_low=-0.25
+)
+
+
+@pytest.mark.parametrize("cuts", [None, OTHER], ids=["default", "other"])
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_plain_sql(engine: Any, cuts: Any, request: pytest.FixtureRequest) -> None:
+    rows = rows_of(1500, seed=3) + knife_edges(900, seed=5)
+    table = pa.table(
+        {"run id": range(len(rows)), "cosines": pa.array(rows, pa.list_(pa.float64()))}
+    )
+    query = sql_levels("log", keep=["run id"], thresholds=cuts, dialect=engine)
+    if engine == "duckdb":
+        with duckdb.connect() as connection:
+            connection.register("log", table)
+            found = connection.sql(query).fetch_arrow_table().to_pylist()
+    else:
+        session = request.getfixturevalue("spark")
+        session.createDataFrame(table).createOrReplaceTempView("log")
+        found = [row.asDict() for row in session.sql(query).collect()]
+    assert len(found) == len(rows)
+    for row in found:
+        cosines = rows[row["run id"]]
+        if cosines is None:
+            assert (row["level"], row["reason"]) == ("unknown", "no_scores")
+            continue
+        signal = assess(cosines, thresholds=cuts)
+        for name in ("level", "basis", "reason", "result_count"):
+            assert row[name] == getattr(signal, name), (name, cosines)
+        if signal.prominence is not None:
+            assert row["prominence_unrounded"] == pytest.approx(signal.prominence, abs=6e-4)
+
+
+def test_columns_are_quoted_and_another_dialect_is_refused() -> None:
+    assert 'CAST("a""b" AS DOUBLE[])' in sql_levels("log", cosines='a"b')
+    with pytest.raises(ConfigurationError, match="duckdb, spark"):
+        sql_levels("log", dialect="oracle")  # type: ignore[arg-type]
+
+
+def test_a_log_without_cosines_is_refused_before_anything_runs(spark: Any) -> None:
+    frame = spark.createDataFrame([(1, "a")], "id int, name string")
+    with pytest.raises(InvalidInputError, match="no column cosines"):
+        score_spark(frame)
+
+
+@pytest.mark.parametrize(
+    ("module", "call", "named"),
+    [
+        ("ray", lambda: score_ray(None), "ray.data."),  # type: ignore[arg-type]
+        ("pyspark.sql.pandas.types", lambda: score_spark(None), "pyspark.sql."),  # type: ignore[arg-type]
+        ("duckdb", lambda: register_duckdb(None), "recall-signal.logs."),  # type: ignore[arg-type]
+    ],
+    ids=["ray", "spark", "duckdb"],
+)
+def test_a_missing_engine_is_named(
+    module: str, call: Any, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingDependencyError, match=named):
+        call()

@@ -1,0 +1,456 @@
+"""Scoring whole logs: every format equals `assess`, and no kill leaves a trace in the result."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from recall_signal import Baseline, ConfigurationError, InvalidInputError, MissingDependencyError
+from recall_signal.logs import BatchScorer, score, score_batch
+from recall_signal.logs import _score as score_module
+from recall_signal.logs import _sources as sources_module
+from recall_signal.logs._sources import find_log
+from tests.logs.scoring import expected, fitted, log_of
+
+ROWS = 900
+
+
+@pytest.fixture(scope="module")
+def log() -> pa.Table:
+    return log_of(ROWS)
+
+
+def write_json(table: pa.Table, path: Path) -> None:
+    text = "".join(json.dumps(row) + "\n" for row in table.to_pylist())
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text, "utf-8")
+
+
+def write_csv(table: pa.Table, path: Path) -> None:
+    lists = [
+        None
+        if row is None
+        else "[" + ", ".join("NULL" if v is None else repr(v) for v in row) + "]"
+        for row in table["cosines"].to_pylist()
+    ]
+    pyarrow.csv.write_csv(table.set_column(1, "cosines", pa.array(lists)), path)
+
+
+def write_parquet(table: pa.Table, path: Path) -> None:
+    pq.write_table(table, path, row_group_size=200)
+
+
+WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
+    "log.parquet": write_parquet,
+    "log.jsonl": write_json,
+    "log.jsonl.gz": write_json,
+    "log.csv": write_csv,
+}
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    files = [path] if path.is_file() else sorted(path.rglob("part-*.parquet"))
+    return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_every_format_equals_assess(
+    name: str, calibrated: bool, log: pa.Table, tmp_path: Path
+) -> None:
+    fit = fitted() if calibrated else None
+    WRITERS[name](log, tmp_path / name)
+    right = expected(log, fit)
+    scored = score(tmp_path / name, tmp_path / "out.parquet", calibration=fit)
+    assert read(scored.path) == right
+    assert scored.rows == ROWS
+    assert scored.levels == {
+        level: sum(row["level"] == level for row in right) for level in scored.levels
+    }
+    assert names(tmp_path) == sorted([name, "out.parquet"])
+
+
+def partitioned(log: pa.Table, folder: Path) -> Path:
+    for day in range(3):
+        part = folder / f"day=2026-01-0{day + 1}"
+        part.mkdir(parents=True)
+        write_parquet(log[day * 300 : day * 300 + 300], part / f"part-{day}.parquet")
+    (folder / "_state.json").write_text("{}")
+    (folder / "_open").mkdir()
+    (folder / "_open" / "x.parquet").write_bytes(b"open")
+    return folder
+
+
+def test_a_partitioned_folder_keeps_its_partitions(log: pa.Table, tmp_path: Path) -> None:
+    scored = score(partitioned(log, tmp_path / "log"), tmp_path / "out")
+    assert read(scored.path) == expected(log)
+    assert next(iter(files(scored.path))) == "_SUCCESS"
+    folders = {path.parent.name for path in scored.path.rglob("part-*.parquet")}
+    assert folders == {f"day=2026-01-0{day}" for day in (1, 2, 3)}
+
+
+def test_two_processes_make_the_same_bytes(log: pa.Table, tmp_path: Path) -> None:
+    folder, fit = partitioned(log, tmp_path / "log"), tmp_path / "fit.json"
+    fitted().save(fit)
+    seen: list[tuple[int, int]] = []
+    one = score(folder, tmp_path / "one", calibration=fit)
+    two = score(
+        folder, tmp_path / "two", calibration=fit, jobs=2, progress=lambda *done: seen.append(done)
+    )
+    assert files(one.path) == files(two.path)
+    assert (seen[0], seen[-1]) == ((0, ROWS), (ROWS, ROWS))
+
+
+def test_text_files_are_scored_in_parts(
+    log: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(score_module, "TEXT_ROWS", 300)
+    write_json(log, tmp_path / "log.jsonl")
+    seen: list[tuple[int, int]] = []
+    scored = score(
+        tmp_path / "log.jsonl", tmp_path / "out", progress=lambda *done: seen.append(done)
+    )
+    assert len(list(scored.path.glob("part-*"))) == 3
+    assert read(scored.path) == expected(log)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+class Killed(BaseException):
+    """Ends a run as a signal would."""
+
+
+@pytest.mark.parametrize("name", ["log.parquet", "log.jsonl"])
+@pytest.mark.parametrize("out", ["out", "out.parquet"])
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_an_ended_run_goes_on_where_it_was(
+    name: str,
+    out: str,
+    after: int,
+    log: pa.Table,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(score_module, "TEXT_ROWS", 200)
+    WRITERS[name](log, tmp_path / name)
+    whole = score(tmp_path / name, tmp_path / f"whole-{out}")
+    real, made = score_module.write_part, []
+
+    def dying(path: Path, *rest: Any) -> int:
+        if len(made) == after:
+            raise Killed
+        made.append(path)
+        return real(path, *rest)
+
+    monkeypatch.setattr(score_module, "write_part", dying)
+    with pytest.raises(Killed):
+        score(tmp_path / name, tmp_path / out)
+    assert not (tmp_path / out).exists()
+    (tmp_path / f".{out}.parts" / ".part-half").write_bytes(b"PAR1")  # of a killed process
+    made.clear()
+    monkeypatch.setattr(score_module, "write_part", lambda *all_: made.append(1) or real(*all_))
+    resumed = score(tmp_path / name, tmp_path / out)
+    assert len(made) == 5 - after
+    if resumed.path.is_file():
+        assert resumed.path.read_bytes() == whole.path.read_bytes()
+    else:
+        assert files(resumed.path) == files(whole.path)
+
+
+def test_killed_processes_leave_no_trace(tmp_path: Path) -> None:
+    """SIGKILL at odd moments; each next run goes on."""
+    write_parquet(log_of(4000), tmp_path / "log.parquet")
+    whole = score(tmp_path / "log.parquet", tmp_path / "whole.parquet")
+    program = (
+        "from recall_signal.logs import score\n"
+        f"score({str(tmp_path / 'log.parquet')!r}, {str(tmp_path / 'out.parquet')!r}, "
+        "progress=lambda *done: print(*done, flush=True))"
+    )
+    for lines in (1, 2, 3):
+        with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            for _ in range(lines):
+                process.stdout.readline()
+            sleep(0.003 * lines)
+            process.send_signal(signal.SIGKILL)
+        left = tmp_path / "out.parquet"
+        assert not left.exists() or left.read_bytes() == whole.path.read_bytes()
+    resumed = score(tmp_path / "log.parquet", tmp_path / "out.parquet")
+    assert resumed.path.read_bytes() == whole.path.read_bytes()
+    assert names(tmp_path) == ["log.parquet", "out.parquet", "whole.parquet"]
+
+
+@pytest.mark.parametrize("out", ["out", "out.parquet"])
+def test_a_whole_result_is_left_alone(out: str, log: pa.Table, tmp_path: Path) -> None:
+    write_parquet(log, tmp_path / "log.parquet")
+    first = score(tmp_path / "log.parquet", tmp_path / out)
+    stamp = first.path.stat().st_mtime_ns
+    assert score(tmp_path / "log.parquet", tmp_path / out) == first
+    assert first.path.stat().st_mtime_ns == stamp
+
+
+def test_other_settings_start_anew(log: pa.Table, tmp_path: Path) -> None:
+    write_parquet(log, tmp_path / "log.parquet")
+    (tmp_path / "out.parquet").write_text("something else")
+    score(tmp_path / "log.parquet", tmp_path / "out.parquet")
+    score(tmp_path / "log.parquet", tmp_path / "out.parquet", calibration=fitted())
+    assert read(tmp_path / "out.parquet") == expected(log, fitted())
+    score(tmp_path / "log.parquet", tmp_path / "out")
+    with pytest.raises(ConfigurationError, match="is a folder already"):
+        score(tmp_path / "log.parquet", tmp_path / "out", calibration=fitted())
+
+
+def test_columns_are_chosen(log: pa.Table, tmp_path: Path) -> None:
+    renamed = log.rename_columns(["id", "similarity", "term_coverage", "retriever"])
+    write_parquet(renamed, tmp_path / "log.parquet")
+    score(tmp_path / "log.parquet", tmp_path / "out.parquet", cosines="similarity", keep=["id"])
+    right = [{**row} for row in expected(log)]
+    for row in right:
+        del row["retriever"]
+    assert read(tmp_path / "out.parquet") == right
+    for keep, words in (
+        (["text"], "has no column text"),
+        (["term_coverage"], "gets a new"),
+    ):
+        with pytest.raises(InvalidInputError, match=words):
+            score(tmp_path / "log.parquet", tmp_path / "no", cosines="similarity", keep=keep)
+
+
+def test_keyword_scores_are_used(tmp_path: Path) -> None:
+    rows = [{"cosines": None, "scores": [3.0, 1.0, 1.0]}, {"cosines": [0.9, 0.1], "scores": []}]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    score(tmp_path / "log.jsonl", tmp_path / "out.parquet")
+    assert [row["basis"] for row in read(tmp_path / "out.parquet")] == ["separation", "prominence"]
+
+
+@pytest.mark.parametrize("encoded", [True, False])
+def test_a_log_that_counts_candidates_tells_empty_from_unmeasured(encoded: bool) -> None:
+    table = pa.table(
+        {
+            "cosines": pa.array([None, None, None, [0.9]], pa.list_(pa.float32())),
+            "candidates": pa.array([0, 4, None, 1], pa.int32()),
+            "advice": ["read"] * 4,
+        }
+    )
+    rows = BatchScorer(encoded=encoded)(table).to_pylist()
+    assert [(row["level"], row["reason"], row["result_count"]) for row in rows] == [
+        ("none", None, 0),
+        ("unknown", "no_scores", 4),
+        ("unknown", "no_scores", 0),
+        ("moderate", None, 1),
+    ]
+    assert "advice" not in rows[0]
+    (batch,) = table.to_batches()
+    assert score_batch(batch).to_pylist() == score_batch(table).to_pylist()
+
+
+BAD = {
+    "cut.jsonl": ('{"cosines": [0.9, 0.1]}\n{"cosines": [0.9, 0.', "cut.jsonl .* line 2"),
+    "text.jsonl": ('{"cosines": [0.9]}\n{"cosines": "secret"}\n', "text.jsonl .* JSON lines"),
+    "none.jsonl": ('{"id": 1}\n', "no column cosines"),
+    "number.jsonl": ('{"cosines": 0.9}\n', "must hold a list"),
+    "empty.jsonl": ("", "no row"),
+    "empty.csv": ("cosines\n", "no row"),
+    "none.csv": ("id\n1\n", "no column cosines"),
+    "text.csv": ('id,cosines\n1,"[0.5, secret]"\n', "text.csv .* CSV"),
+    "cut.parquet": ("PAR1", "cut.parquet cannot be read as Parquet"),
+    "other.txt": ("x", "no known format"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_log_that_cannot_be_scored_is_refused(name: str, tmp_path: Path) -> None:
+    text, words = BAD[name]
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InvalidInputError, match=words) as caught:
+        score(tmp_path / name, tmp_path / "out")
+    assert "secret" not in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_cut_line_in_a_compressed_file(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(BAD["cut.jsonl"][0].encode()))
+    with pytest.raises(InvalidInputError, match=r"a\.jsonl\.gz cannot be read as JSON lines"):
+        score(tmp_path / "a.jsonl.gz", tmp_path / "out")
+
+
+def test_folders_that_cannot_be_scored_are_refused(log: pa.Table, tmp_path: Path) -> None:
+    folder = tmp_path / "log"
+    folder.mkdir()
+    with pytest.raises(InvalidInputError, match="there is no log"):
+        score(tmp_path / "absent", tmp_path / "out")
+    with pytest.raises(InvalidInputError, match="no known format"):
+        score(folder, tmp_path / "out")
+    pq.write_table(log[:0], folder / "a.parquet")
+    with pytest.raises(InvalidInputError, match="no row"):
+        score(folder, tmp_path / "out")
+    pq.write_table(log.select(["cosines"]), folder / "b.parquet")
+    with pytest.raises(InvalidInputError, match="other columns than"):
+        score(folder, tmp_path / "out")
+    (folder / "c.csv").write_text("x")
+    with pytest.raises(InvalidInputError, match="csv and parquet"):
+        score(folder, tmp_path / "out")
+
+
+def test_a_damaged_row_group_is_named(log: pa.Table, tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    write_parquet(log, path)
+    data = bytearray(path.read_bytes())
+    data[4:2000] = bytes(1996)
+    path.write_bytes(data)
+    with pytest.raises(InvalidInputError, match="cannot be read as Parquet"):
+        score(path, tmp_path / "out")
+
+
+def test_wrong_settings_are_refused(log: pa.Table, tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    write_parquet(log, path)
+    with pytest.raises(ConfigurationError, match="jobs must be"):
+        score(path, tmp_path / "out", jobs=0)
+    with pytest.raises(ConfigurationError, match="lies in the log or holds it"):
+        score(path, path)
+    with pytest.raises(ConfigurationError, match="lies in the log or holds it"):
+        score(tmp_path, tmp_path / "out")
+    with pytest.raises(ConfigurationError, match="a stream"):
+        score(path, tmp_path / "out", calibration=Baseline())  # type: ignore[arg-type]
+
+
+def test_two_runs_do_not_write_one_result(log: pa.Table, tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    write_parquet(log, path)
+
+    def again(done: int, _total: int) -> None:
+        with pytest.raises(ConfigurationError, match="another process is writing out"):
+            score(path, tmp_path / "out")
+
+    score(path, tmp_path / "out", progress=again)
+
+
+def test_a_process_that_dies_is_reported(log: pa.Table, tmp_path: Path) -> None:
+    """An unguarded program starts itself again in each process, which ends there."""
+    folder = partitioned(log, tmp_path / "log")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from recall_signal.logs import score\n"
+        f"score({str(folder)!r}, {str(tmp_path / 'out')!r}, jobs=2)\n"
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "not guarded by" in done.stderr
+
+
+def test_missing_packages_name_the_extra(
+    log: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_json(log[:3], tmp_path / "log.jsonl")
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(MissingDependencyError, match=r"recall-signal\[logs\]"):
+        score(tmp_path / "log.jsonl", tmp_path / "out")
+
+
+def test_a_process_makes_its_parts_for_as_long_as_somebody_waits(
+    log: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_parquet(log, tmp_path / "log.parquet")
+    found = find_log(tmp_path / "log.parquet", BatchScorer())
+    unit = found.units()[1]
+    job = score_module.Job(found, BatchScorer(), tmp_path / "parts", os.getppid())
+    monkeypatch.setattr(score_module, "_started", [])
+    score_module._start(job)
+    assert score_module._work(unit) == unit.size == 200
+    (part,) = (tmp_path / "parts").iterdir()
+    assert pq.ParquetFile(part).metadata.num_rows == 200
+
+    def leave(code: int) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr(os, "_exit", leave)
+    score_module._start(replace(job, parent=-1))
+    with pytest.raises(SystemExit):
+        score_module._work(unit)
+
+
+def test_a_finished_text_file_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two files of three and one parts; the run ends after the first part, and after the first
+    file."""
+    monkeypatch.setattr(score_module, "TEXT_ROWS", 2500)
+    monkeypatch.setattr(sources_module, "BATCH", 2048)
+    folder = tmp_path / "log"
+    folder.mkdir()
+    for name, count in (("a", 5100), ("b", 10)):
+        lines = (json.dumps({"id": n, "cosines": [0.9, n / count]}) for n in range(count))
+        (folder / f"{name}.jsonl").write_text("\n".join(lines))
+    whole = score(folder, tmp_path / "whole")
+    real = score_module.write_part
+    for more in (1, 2):
+        left = [more]
+
+        def dying(*all_: Any, left: list[int] = left) -> int:
+            if not left[0]:
+                raise Killed
+            left[0] -= 1
+            return real(*all_)
+
+        monkeypatch.setattr(score_module, "write_part", dying)
+        with pytest.raises(Killed):
+            score(folder, tmp_path / "out")
+    monkeypatch.setattr(score_module, "write_part", real)
+    assert files(score(folder, tmp_path / "out").path) == files(whole.path)
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [(BrokenProcessPool(), ConfigurationError), (KeyboardInterrupt(), KeyboardInterrupt)],
+    ids=["died", "interrupted"],
+)
+def test_a_pool_that_ends_ends_the_run(
+    error: BaseException,
+    raised: type[BaseException],
+    log: pa.Table,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, jobs: int, *_: Any) -> None:
+            super().__init__(jobs)
+
+    def work(_unit: Any) -> int:
+        raise error
+
+    monkeypatch.setattr(score_module, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(score_module, "_work", work)
+    write_parquet(log, tmp_path / "log.parquet")
+    with pytest.raises(raised):
+        score(tmp_path / "log.parquet", tmp_path / "out", jobs=2)
+    assert not (tmp_path / "out").exists()

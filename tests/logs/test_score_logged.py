@@ -1,0 +1,174 @@
+"""Scoring what a LogWriter wrote, and refusing in one sentence what nobody can score."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from recall_signal import ConfigurationError, InvalidInputError, RecallConfidence
+from recall_signal.confidence import unknown
+from recall_signal.logs import BatchScorer, LogWriter, append_canaries, score, score_batch
+from tests.logs.made import Query, record, write
+from tests.logs.scoring import fitted
+
+
+@dataclass
+class Unmeasured(Query):
+    """A query whose level nothing in its cosines explains."""
+
+    reason: str = "empty_query"
+
+    @property
+    def confidence(self) -> RecallConfidence:
+        return unknown(self.reason, len(self.cosines))
+
+
+def scored_rows(path: Path) -> list[dict[str, Any]]:
+    files = [path] if path.is_file() else sorted(path.rglob("part-*.parquet"))
+    return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+
+
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_a_writers_folder_is_scored(calibrated: bool, tmp_path: Path) -> None:
+    """With canaries beside the parts, null cosines, and levels that no cosine explains."""
+    with LogWriter(tmp_path / "log") as log:
+        write(
+            log,
+            Query(),
+            Query((None, None)),
+            Query(()),
+            Unmeasured(),
+            Unmeasured((), reason="retrieval_failed"),
+            Unmeasured(reason="of_an_adapter"),
+        )
+    append_canaries(tmp_path / "log", record(0))
+    scored = score(tmp_path / "log", tmp_path / "out", calibration=fitted() if calibrated else None)
+    rows = scored_rows(scored.path)
+    assert [(row["reason"], row["result_count"]) for row in rows] == [
+        (None, 3),
+        ("no_scores", 2),
+        (None, 0),
+        ("empty_query", 3),
+        ("retrieval_failed", 0),
+        ("of_an_adapter", 3),
+    ]
+    assert [row["level"] for row in rows[1:]] == ["unknown", "none", *["unknown"] * 3]
+    assert rows[0]["top_score"] == 0.9
+    figures = ("top_score", "prominence", "relative_margin", "basis", "probability")
+    assert {row.get(name) for row in rows[3:] for name in figures} == {None}
+    assert not scored.names_calibration
+
+
+def logged(**columns: Any) -> pa.Table:
+    given = {"cosines": [[0.9, 0.1], [0.9, 0.1]], "level": ["unknown", "high"]}
+    return pa.table(given | {"reason": ["empty_query", None]} | columns)
+
+
+@pytest.mark.parametrize("encoded", [True, False])
+@pytest.mark.parametrize(
+    ("table", "levels"),
+    [
+        (logged(), ["unknown", "high"]),
+        (logged().combine_chunks().to_batches()[0], ["unknown", "high"]),
+        (logged(level=pa.array(["unknown", "high"]).dictionary_encode()), ["unknown", "high"]),
+        (logged(reason=pa.array(["empty_query", None], pa.large_string())), ["unknown", "high"]),
+        (logged(reason=pa.nulls(2)), ["high", "high"]),
+        (logged(reason=["no_scores", "empty_query"]), ["high", "high"]),
+        (logged(level=[1, 2]), ["high", "high"]),
+    ],
+    ids=["table", "batch", "dictionary", "large", "no reason", "measured again", "numbers"],
+)
+def test_a_logged_unknown_stays(table: Any, levels: list[str], encoded: bool) -> None:
+    scorer = BatchScorer(encoded=encoded)
+    made = scorer(table)
+    assert made.column("level").to_pylist() == levels
+    assert made.schema == scorer.schema(table.schema)
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.float32()), pa.large_list(pa.float64()), pa.list_(pa.float64(), 2)]
+)
+@pytest.mark.parametrize("counts", [[7, -1], [7.0, None], [None, None]])
+def test_each_batch_has_the_promised_schema(kind: pa.DataType, counts: list[Any]) -> None:
+    table = pa.table({"cosines": pa.array([None, [0.9, 0.1]], kind), "candidates": counts})
+    for rows in (table, table[:1], table[1:], table[:0]):
+        assert score_batch(rows).schema == BatchScorer().schema(table.schema)
+    assert score_batch(table)["result_count"].to_pylist() == [counts[0] or 0, 2]
+
+
+def test_counts_that_are_none_are_refused() -> None:
+    nothing = pa.array([None], pa.list_(pa.float64()))
+    for counts in (["x"], [True], [0.5]):
+        with pytest.raises(InvalidInputError, match="candidates must hold whole numbers"):
+            score_batch(pa.table({"cosines": nothing, "candidates": counts}))
+
+
+def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    lists = pa.array([[0.9, 0.1]])
+    pq.write_table(pa.table([lists, lists], names=["cosines"] * 2), tmp_path / "log.parquet")
+    with pytest.raises(InvalidInputError, match="more than one column cosines"):
+        score(tmp_path / "log.parquet", tmp_path / "out")
+
+
+LINES = {
+    "deep": ("[" * 5000 + "]" * 5000, "cannot be read as JSON lines at line 2"),
+    "texts": ('["0.5", "0.2"]', "cosines hold texts or truth values"),
+    "mixed": ('[0.5, "0.2"]', "cosines hold texts or truth values"),
+    "truth": ("[true]", "cosines hold texts or truth values"),
+    "number": ('[{"a": 1}], "cosines": 5', "cannot be read as JSON lines"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("first", ["null", "[0.9]", "[null]"])
+def test_lists_of_something_else_are_refused(name: str, first: str, tmp_path: Path) -> None:
+    value, words = LINES[name]
+    text = f'{{"cosines": {first}}}\n{{"cosines": {value}}}\n'
+    (tmp_path / "log.jsonl").write_text(text)
+    with pytest.raises(InvalidInputError, match=words):
+        score(tmp_path / "log.jsonl", tmp_path / "out.parquet")
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_columns_of_nulls_only_are_read(tmp_path: Path) -> None:
+    row = {"cosines": None, "candidates": None, "level": None, "reason": None, "calibration": None}
+    (tmp_path / "log.jsonl").write_text(json.dumps(row) + "\n")
+    scored = score(tmp_path / "log.jsonl", tmp_path / "out.parquet")
+    assert scored.levels == {"unknown": 1}
+    assert not scored.names_calibration
+
+
+@pytest.mark.parametrize("name", ["log.parquet", "log.jsonl"])
+@pytest.mark.parametrize("named", ["c1", None])
+def test_a_log_names_the_calibration_of_its_levels(
+    name: str, named: str | None, tmp_path: Path
+) -> None:
+    rows = [{"cosines": [0.9], "calibration": None}, {"cosines": [0.9], "calibration": named}]
+    if name.endswith("jsonl"):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / name, row_group_size=1)
+    assert score(tmp_path / name, tmp_path / "out").names_calibration is (named is not None)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.PARQUET"])
+def test_a_file_of_another_format_is_refused(name: str, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"cosines": [[0.9, 0.1]]}), tmp_path / "log.parquet")
+    with pytest.raises(ConfigurationError, match=r"a file is written as Parquet"):
+        score(tmp_path / "log.parquet", tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["log.parquet"]
+    assert score(tmp_path / "log.parquet", tmp_path / "out-2026.03").path.is_dir()
+
+
+def test_a_column_that_not_every_file_has_is_null_there(tmp_path: Path) -> None:
+    """Lists of nulls in one file, none in the other."""
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "a.jsonl").write_text('{"cosines": [null]}\n')
+    (tmp_path / "log" / "b.jsonl").write_text('{"id": 1}\n')
+    assert score(tmp_path / "log", tmp_path / "out").levels == {"unknown": 2}

@@ -1,0 +1,135 @@
+"""Many questions in one call: embedded together, with the nodes and reports of `retrieve`."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import faiss
+import numpy as np
+import pytest
+from llama_index.core import StorageContext, VectorStoreIndex
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.vector_stores.faiss import FaissVectorStore
+
+from llama_index_recall_signal import RecallRetriever
+from llama_index_recall_signal._encoders import EncoderEmbedding
+from recall_signal import ConfigurationError
+from recall_signal._wrapper import batches
+from tests.llama_index.fakes import ListRetriever, caught_events, scored
+
+QUESTIONS = [f"which kiln was fired in week {number}" for number in range(7)]
+
+
+class Encoder:
+    """Gives each text a vector of its own, and counts its calls."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.calls: Counter[str] = Counter()
+        self.refuses: str | None = None
+
+    def _vector(self, text: str) -> list[float]:
+        if text == self.refuses:
+            raise ValueError("the secret question")
+        vector = np.random.default_rng([*text.encode()]).random(16)
+        unit: list[float] = (vector / np.linalg.norm(vector)).tolist()
+        return unit
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self._vector(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        self.calls["one"] += 1
+        return self._vector(text)
+
+
+class Together(Encoder):
+    def embed_queries(self, texts: list[str]) -> list[list[float]]:
+        self.calls["together"] += 1
+        return self.embed_documents(texts)
+
+
+def wrapped(encoder: Encoder, kind: str = "simple") -> RecallRetriever:
+    nodes = [TextNode(id_=f"n{n}", text=f"The kiln of week {n}.") for n in range(40)]
+    context = None
+    if kind == "faiss":
+        store = FaissVectorStore(faiss_index=faiss.IndexFlatIP(16))
+        context = StorageContext.from_defaults(vector_store=store)
+    index = VectorStoreIndex(nodes, embed_model=EncoderEmbedding(encoder), storage_context=context)
+    return RecallRetriever(index.as_retriever(similarity_top_k=4))
+
+
+def figures(nodes: Sequence[NodeWithScore]) -> list[tuple[Any, ...]]:
+    reports = [item.node.metadata["recall"] for item in nodes]
+    return [
+        (item.node_id, item.score, report["cosine"], report["confidence"])
+        for item, report in zip(nodes, reports, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["simple", "faiss"])
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_a_batch_is_what_one_by_one_is(
+    kind: str, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "QUESTIONS_AT_ONCE", 3)
+    encoder = Together()
+    retriever = wrapped(encoder, kind)
+    one_by_one = [retriever.retrieve(question) for question in QUESTIONS]
+    encoder.calls.clear()
+    with caught_events() as events:
+        if way == "sync":
+            found = retriever.batch(QUESTIONS)
+        else:
+            found = asyncio.run(retriever.abatch(QUESTIONS))
+    assert [*map(figures, found)] == [*map(figures, one_by_one)]
+    assert encoder.calls == {"together": 2, "one": 1}  # the last part is one question
+    assert len(events.of("RecallSignalEvent")) == len(QUESTIONS)
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_an_error_stands_for_its_question(way: str, caplog: pytest.LogCaptureFixture) -> None:
+    encoder = Together()
+    retriever = wrapped(encoder)
+    encoder.refuses = QUESTIONS[2]
+    if way == "sync":
+        found = retriever.batch(QUESTIONS, return_exceptions=True)
+    else:
+        found = asyncio.run(retriever.abatch(QUESTIONS, return_exceptions=True))
+    failed = [isinstance(nodes, ValueError) for nodes in found]
+    assert failed == [question == QUESTIONS[2] for question in QUESTIONS]
+    assert "secret" not in caplog.text
+    with pytest.raises(ValueError, match="secret"):
+        _ = (
+            retriever.batch(QUESTIONS)
+            if way == "sync"
+            else asyncio.run(retriever.abatch(QUESTIONS))
+        )
+
+
+def test_a_query_with_settings_of_its_own_keeps_them() -> None:
+    encoder = Together()
+    retriever = wrapped(encoder)
+    given = QueryBundle("anything", embedding=encoder.embed_query(QUESTIONS[0]))
+    encoder.calls.clear()
+    found = retriever.batch([QUESTIONS[0], given, QUESTIONS[1]], k=2)
+    assert [len(nodes) for nodes in found] == [2, 2, 2]
+    assert [item.node_id for item in found[0]] == [item.node_id for item in found[1]]
+    assert encoder.calls == {"together": 1}
+    with pytest.raises(ConfigurationError):
+        retriever.batch(QUESTIONS, kk=2)
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_without_a_batch_of_queries_each_is_embedded_alone(way: str) -> None:
+    encoder = Encoder()
+    for retriever in (wrapped(encoder), RecallRetriever(ListRetriever(scored(0.5, 0.4)))):
+        if way == "sync":
+            found = retriever.batch(QUESTIONS)
+        else:
+            found = asyncio.run(retriever.abatch(QUESTIONS))
+        assert [*map(len, found)] == [len(retriever.retrieve("x"))] * 7
+    assert retriever.batch([]) == []
+    assert encoder.calls["one"] == len(QUESTIONS) + 1
