@@ -5,7 +5,7 @@ import sys
 from itertools import count
 from random import Random
 from time import process_time
-from timeit import repeat
+from timeit import timeit
 
 from recall_signal import Baseline, Calibration, assess
 from tests.calibration.toys import MANY_LABELLED, MODES, PAST, Toy, fit
@@ -16,13 +16,12 @@ def ratio(calibration: Calibration | Baseline, size: int) -> float:
     random = Random(0)
     pool = [random.random() for _ in range(size)]
 
-    def best(**given: Calibration | Baseline) -> float:
-        def once() -> None:
-            assess(pool, **given)
+    def seconds(**given: Calibration | Baseline) -> float:
+        return timeit(lambda: assess(pool, **given), number=300, timer=process_time)
 
-        return min(repeat(once, number=300, repeat=9, timer=process_time))
-
-    return best(calibration=calibration) / best()
+    # in turns, so that a machine that becomes slower meanwhile slows both
+    rounds = [(seconds(calibration=calibration), seconds()) for _ in range(9)]
+    return min(calibrated for calibrated, _ in rounds) / min(bare for _, bare in rounds)
 
 
 def fit_seconds() -> float:

@@ -13,12 +13,13 @@ from pydantic import ConfigDict
 
 from recall_signal._fork_safe import ForkSafeLock
 from recall_signal._numbers import require_share
+from recall_signal._pydantic import copy_with
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._levels import DEFAULT_CUTS, level_of, with_probability
 from recall_signal.calibration._observation import top_of
 from recall_signal.calibration._persistence import read, write
 from recall_signal.calibration._probability import Platt, logit, shift_prior
-from recall_signal.calibration._scale import STREAM_SLOPE, stream_scale
+from recall_signal.calibration._scale import STREAM_SLOPE, stream_scale_of_sorted
 from recall_signal.confidence import RecallConfidence
 from recall_signal.errors import ConfigurationError
 from recall_signal.pool import Pool
@@ -104,7 +105,7 @@ class Baseline:
             return confidence
         with self._lock:
             seen = len(self._tops)
-            scale = stream_scale(self._ranked) if seen >= MIN_QUERIES else None
+            scale = stream_scale_of_sorted(self._ranked) if seen >= MIN_QUERIES else None
             self._remember(top)
         if scale is None or not scale.usable:
             note = (
@@ -113,7 +114,7 @@ class Baseline:
                 else f"the last {seen} queries all scored alike."
             )
             rationale = f"{confidence.rationale} Uncalibrated: {note}"
-            return confidence.model_copy(update={"rationale": rationale})
+            return copy_with(confidence, {"rationale": rationale})
         probability = shift_prior(_LINE.probability(scale.standardize(top)), self.prior)
         cut = scale.cut - scale.unit * logit(self.prior) / STREAM_SLOPE
         text = f"against a cut of {cut:.2f} from the last {seen} queries"

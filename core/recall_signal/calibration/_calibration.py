@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Unpack
@@ -51,7 +52,7 @@ VERSION = 2
 """Of the file format. Version 1 had other names and a hub correction."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Calibration:
     """The scale of one retriever: one encoder on one corpus.
 
@@ -444,12 +445,12 @@ class Calibration:
 
     @property
     def _lines(self) -> Lines:
-        return Lines(self.scale, self.platt, self.venn_abers, self.words, self.prior)
+        return self._rule.lines
 
-    @property
+    @cached_property
     def _rule(self) -> Rule:
         return Rule(
-            lines=self._lines,
+            lines=Lines(self.scale, self.platt, self.venn_abers, self.words, self.prior),
             cuts=self.cuts,
             mode=self.mode,
             status=self.status,

@@ -142,9 +142,10 @@ def top_of(cosines: Iterable[object]) -> float | None:
     values: Sequence[float] = [
         value for value in finite_column(cosines, _EXPECTED) if value is not None
     ]
-    if not values or max(values) > RANGE_TOLERANCE or min(values) < -RANGE_TOLERANCE:
+    top = max(values, default=None)
+    if top is None or top > RANGE_TOLERANCE or min(values) < -RANGE_TOLERANCE:
         return None
-    return max(values)
+    return top
 
 
 def _own(pool: Pool, pseudo_query: PseudoQuery, cosines: Sequence[float | None]) -> Sequence[bool]:

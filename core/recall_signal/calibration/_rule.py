@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from recall_signal._pydantic import copy_with
@@ -48,7 +50,8 @@ class Judgement(NamedTuple):
     by_words: bool
 
 
-class Rule(NamedTuple):
+@dataclass(frozen=True)
+class Rule:
     """The part of a calibration that gives a level; each value is the calibration's own.
 
     Attributes:
@@ -132,10 +135,15 @@ class Rule(NamedTuple):
             judged.probability,
             judged.level,
             judged.basis,
-            self._evidence(coverage if judged.by_words else None),
+            self._evidence(coverage) if judged.by_words else self._cosine_evidence,
             note=judged.note,
             term_coverage=coverage,
         )
+
+    @cached_property
+    def _cosine_evidence(self) -> str:
+        """The comparison of every query that the cosine alone decides."""
+        return self._evidence(None)
 
     def _evidence(self, coverage: float | None) -> str:
         """Return the comparison that decided, for a rationale."""

@@ -17,7 +17,14 @@ from dataclasses import dataclass
 
 from recall_signal._statistics import quantile, quantile_of_sorted
 
-__all__ = ["Scale", "label_scale", "null_scale", "past_scale", "stream_scale"]
+__all__ = [
+    "Scale",
+    "label_scale",
+    "null_scale",
+    "past_scale",
+    "stream_scale",
+    "stream_scale_of_sorted",
+]
 
 PROBE_TAIL = 0.975
 """Quantile of the probe tops: the general questions that come closest to the corpus."""
@@ -90,7 +97,11 @@ def label_scale(answerable: Sequence[float], others: Sequence[float]) -> Scale:
 
 def stream_scale(tops: Sequence[float]) -> Scale:
     """Make the scale from a stream of real queries alone."""
-    ranked = sorted(tops)
+    return stream_scale_of_sorted(sorted(tops))
+
+
+def stream_scale_of_sorted(ranked: Sequence[float]) -> Scale:
+    """Make `stream_scale` of tops that ascend already."""
     low, high = quantile_of_sorted(ranked, STREAM_LOW), quantile_of_sorted(ranked, STREAM_HIGH)
     cut = _between(low, high, STREAM_SHARE)
     return Scale(cut, cut - low)
