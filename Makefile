@@ -1,4 +1,6 @@
 # Every target sets itself up: all it needs is python3 (3.11 or newer) and make.
+# The suite starts hundreds of interpreters: modules are compiled once, whatever the surroundings say.
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 PY := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
@@ -23,7 +25,7 @@ WITH_MCP := mcp langchain llama-index demo
 WITHOUT_SERVERS := --ignore tests/stores --ignore tests/selection/test_real_llm.py --ignore tests/notebooks --ignore tests/benchmarks --ignore tests/display --ignore tests/logs/engines --ignore tests/mcp --ignore tests/schema_reader
 PYTHON := python3.13
 # Tests that measure time run alone, after all others.
-TIMED := -m timing
+TIMED := -m timing $(shell grep -rl --include='test_*.py' 'mark.timing' tests)
 PARALLEL := --numprocesses auto --dist loadgroup -m 'not timing'
 
 .PHONY: help demo check test test-stores test-oldest test-mcp test-python lint licences format docs pictures build bench-speed bench-claims bench-detection bench-reranking bench-agents bench-selector bench-scale stress constraints clean bench-growth bench-peers

@@ -45,6 +45,7 @@ from recall_signal._wrapper.calibration import CalibrationMixin
 from recall_signal._wrapper.call_options import resolve_options
 from recall_signal._wrapper.measurability import warn_unmeasurable
 from recall_signal._wrapper.runtime import recompiled, watched
+from recall_signal.errors import ConfigurationError
 from recall_signal.reports import are_large
 
 __all__ = ["RecallRetriever"]
@@ -78,7 +79,12 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
     _compiled: LangChainRuntime | None = PrivateAttr(default=None)
     _watcher: Any = PrivateAttr(default=None)
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *unnamed: object, **settings: Any) -> None:
+        if unnamed:
+            raise ConfigurationError(
+                "settings are given by name, as in RecallRetriever(retriever=...); got "
+                f"{type(unnamed[0]).__name__} without one"
+            )
         super().__init__(**settings)
         self._compiled = self._compile()
         if (reason := self._never_measures) is not None:

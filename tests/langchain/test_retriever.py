@@ -160,6 +160,10 @@ class TestConstruction:
         with pytest.raises(ConfigurationError, match=message):
             RecallRetriever(**{"retriever": simple_store().as_retriever(), **settings})
 
+    def test_a_setting_without_its_name(self) -> None:
+        with pytest.raises(ConfigurationError, match=r"by name, .*retriever=.*got Vector"):
+            RecallRetriever(simple_store().as_retriever())
+
     def test_nothing_to_wrap(self) -> None:
         with pytest.raises(ConfigurationError, match="retriever is required"):
             RecallRetriever()

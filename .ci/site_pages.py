@@ -1,6 +1,12 @@
-"""A hook of mkdocs: the notebooks become pages, with the outputs that they are stored with."""
+"""Hooks of mkdocs: what lies outside `docs` and belongs to the site.
+
+The notebooks become pages, with the outputs that they are stored with; the JSON Schemas of the package
+are files under `schema/`. A page links to both where they lie in the repository, so that its links
+also lead somewhere for who reads it there.
+"""
 
 import json
+import re
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,12 +15,29 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-FOLDER = Path(__file__).parents[1] / "notebooks"
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = ROOT / "notebooks"
+SCHEMAS = ROOT / "core" / "recall_signal" / "schema"
+
+ON_THE_SITE = {
+    r"\]\(\.\./notebooks/(\w+)\.ipynb\)": r"](notebooks/\1.md)",
+    r"\]\(\.\./core/recall_signal/schema/([\w.]+)\)": r"](schema/\1)",
+}
+"""Links as they are written -> as they are on the site."""
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Turn links that leave `docs` into links of the site."""
+    for written, served in ON_THE_SITE.items():
+        markdown = re.sub(written, served, markdown)
+    return markdown
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add a page for each notebook, and its pictures."""
-    for path in sorted(FOLDER.glob("*.ipynb")):
+    """Add the schemas, a page for each notebook, and its pictures."""
+    for path in sorted(SCHEMAS.glob("*.json")):
+        files.append(File.generated(config, f"schema/{path.name}", content=path.read_bytes()))
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         cells = json.loads(path.read_text("utf-8"))["cells"]
         pictures: dict[str, bytes] = {}
         note = f"\nThis page is the notebook `notebooks/{path.name}`, with its outputs.\n"
