@@ -1,8 +1,8 @@
 """Hooks of mkdocs: what lies outside `docs` and belongs to the site.
 
-The notebooks become pages, with the outputs that they are stored with; the JSON Schemas of the package
-are files under `schema/`. A page links to both where they lie in the repository, so that its links
-also lead somewhere for who reads it there.
+The notebooks become pages, with the outputs that they are stored with; the JSON Schemas of the
+package are files under `schema/`. A page links to both where they lie in the repository, so that
+its links also lead somewhere for who reads it there.
 """
 
 import json
