@@ -22,7 +22,7 @@ OLDEST := langchain llama-index demo eval notebook logs files
 # The extras that an MCP server is tried with, on version 2 of the SDK.
 WITH_MCP := mcp langchain llama-index demo
 # Where the stores, a language model, a browser, the engines and notebooks are not installed.
-WITHOUT_SERVERS := --ignore tests/stores --ignore tests/selection/test_real_llm.py --ignore tests/notebooks --ignore tests/benchmarks --ignore tests/display --ignore tests/logs/engines --ignore tests/mcp --ignore tests/schema_reader
+WITHOUT_SERVERS := --ignore tests/stores --ignore tests/selection/test_real_llm.py --ignore tests/notebooks --ignore tests/benchmarks --ignore tests/display --ignore tests/logs/engines --ignore tests/mcp --ignore tests/schema_reader --ignore tests/cli/test_explore_browser.py
 PYTHON := python3.13
 # Tests that measure time run alone, after all others.
 TIMED := -m timing $(shell grep -rl --include='test_*.py' 'mark.timing' tests)
@@ -92,7 +92,7 @@ test-mcp: $(UV)           ## the MCP server on version 2 of the SDK, with LlamaI
 test-python: $(UV)        ## PYTHON=python3.13: the core and both frameworks on another Python
 	test -d .venv-$(PYTHON) || $(UV) venv --quiet --python $(PYTHON) .venv-$(PYTHON)
 	$(UV) pip install --quiet --python .venv-$(PYTHON)/bin/python --constraints .ci/constraints.txt --editable '.[all]' --group test
-	.venv-$(PYTHON)/bin/python -m pytest $(PARALLEL) $(WITHOUT_SERVERS)
+	.venv-$(PYTHON)/bin/python -m pytest $(PARALLEL) $(WITHOUT_SERVERS) --ignore tests/golden # figures go with one Python
 
 lint: $(VENV)/.dev        ## ruff, mypy and deptry
 	$(VENV)/bin/ruff check

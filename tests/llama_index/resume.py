@@ -24,15 +24,17 @@ REWRITTEN = {"same": "same", "helped": "stored", "lost": "worse"}
 
 
 class Held:
-    """A step that waits for ever the time that it is named, and says that it does."""
+    """A step that waits for ever each time that it is named, and says when all do."""
 
-    def __init__(self, step: str | None = None) -> None:
+    def __init__(self, step: str | None = None, times: int = 1) -> None:
         self.step, self.reached, self.ran = step, asyncio.Event(), list[str]()
+        self.times = times
 
     async def at(self, step: str) -> None:
         self.ran.append(step)
         if step == self.step:
-            self.reached.set()
+            if self.ran.count(step) == self.times:
+                self.reached.set()
             await asyncio.sleep(600)
 
 
