@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, cached_property
+from functools import cache
 
 from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore
+
+from recall_signal._fork_safe import cached_value
 
 __all__ = ["Matcher"]
 
@@ -51,7 +53,7 @@ class Matcher:
         place = self._hashes.get(item.node.hash)
         return self._best(self._represented(item)) if place is None else place
 
-    @cached_property
+    @cached_value
     def _hashes(self) -> dict[str, int]:
         hashes: dict[str, int] = {}
         for place, hit in enumerate(self._hits):
@@ -61,7 +63,7 @@ class Matcher:
     def _represented(self, item: NodeWithScore) -> list[int]:
         return self._by_target.get(item.node_id, []) + self._descendants(item.node)
 
-    @cached_property
+    @cached_value
     def _by_target(self) -> dict[str, list[int]]:
         """The places of `IndexNode` hits by the id of the node that they lead to."""
         places: dict[str, list[int]] = {}
@@ -83,7 +85,7 @@ class Matcher:
             if not children.isdisjoint(ancestors)
         ]
 
-    @cached_property
+    @cached_value
     def _lines(self) -> list[set[str]]:
         """The ids of each hit and of the nodes above it."""
         return [set(self._line(hit.node)) for hit in self._hits]

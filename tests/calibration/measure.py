@@ -4,6 +4,7 @@ import json
 import sys
 from itertools import count
 from random import Random
+from statistics import median
 from time import process_time
 from timeit import timeit
 
@@ -19,9 +20,8 @@ def ratio(calibration: Calibration | Baseline, size: int) -> float:
     def seconds(**given: Calibration | Baseline) -> float:
         return timeit(lambda: assess(pool, **given), number=300, timer=process_time)
 
-    # in turns, so that a machine that becomes slower meanwhile slows both
-    rounds = [(seconds(calibration=calibration), seconds()) for _ in range(9)]
-    return min(calibrated for calibrated, _ in rounds) / min(bare for _, bare in rounds)
+    # in turns, and the middle of the ratios: a machine that changes its speed moves neither
+    return median(seconds(calibration=calibration) / seconds() for _ in range(15))
 
 
 def fit_seconds() -> float:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import exp, log
 
+from recall_signal._fork_safe import cached_value
 from recall_signal._statistics import quantile
 from recall_signal._words._text import (
     SHORTEST,
@@ -86,11 +86,11 @@ class Vocabulary:
         """Return True where a function word belongs to the corpus' language."""
         return hash_of(function_word) in self._known
 
-    @cached_property
+    @cached_value
     def _by_hash(self) -> dict[int, float]:
         return dict(self.shares)
 
-    @cached_property
+    @cached_value
     def _known(self) -> frozenset[int]:
         return frozenset(self.function_words)
 

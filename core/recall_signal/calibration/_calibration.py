@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Unpack
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Unpack
 from pydantic import ConfigDict
 
 from recall_signal._cards import Printer
+from recall_signal._fork_safe import cached_value
 from recall_signal._numbers import require_share
 from recall_signal._steps.driver import drive, drive_async
 from recall_signal.calibration._canaries import Canaries, recorded
@@ -447,7 +447,7 @@ class Calibration:
     def _lines(self) -> Lines:
         return self._rule.lines
 
-    @cached_property
+    @cached_value
     def _rule(self) -> Rule:
         return Rule(
             lines=Lines(self.scale, self.platt, self.venn_abers, self.words, self.prior),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from recall_signal._fork_safe import cached_value
 from recall_signal._pydantic import copy_with
 from recall_signal.calibration._estimate import Mode, Status
 from recall_signal.calibration._judge_many import (
@@ -140,7 +140,7 @@ class Rule:
             term_coverage=coverage,
         )
 
-    @cached_property
+    @cached_value
     def _cosine_evidence(self) -> str:
         """The comparison of every query that the cosine alone decides."""
         return self._evidence(None)
