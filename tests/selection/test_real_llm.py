@@ -19,7 +19,13 @@ from llama_index.llms.openai_like import OpenAILike
 from langchain_recall_signal._selector import RunnableSelector
 from llama_index_recall_signal import RecallRetriever
 from llama_index_recall_signal._selector import LLMSelector
-from recall_signal.selection import ANSWER_SCHEMA, Answer, SelectionOptions, SelectionRequest
+from recall_signal.selection import (
+    ANSWER_SCHEMA,
+    Answer,
+    SelectionOptions,
+    SelectionRequest,
+    build_request,
+)
 from tests.selection.fakes import Listener, page, plain, report, wrapped
 from tests.selection.prompts import QUESTION
 from tests.selection.real_llm import Server, running
@@ -79,17 +85,27 @@ def assert_sound(response: Any, name: str) -> None:
 async def test_json_schema_mode(server: Server, chat: ChatOpenAI) -> None:
     listener = Listener()
     retriever = wrapped(chat, DOCUMENTS, selector_options=OPTIONS)
-    assert_sound(retriever.recall(QUESTION, {"callbacks": [listener]}), server.name)
+    assert_sound(retriever.recall(QUESTION, {"callbacks": [listener]}), server.model)
     assert listener.parents_of("ChatOpenAI")[0][-1] == "RecallRetriever"
-    assert_sound(await retriever.arecall(QUESTION), server.name)
+    assert_sound(await retriever.arecall(QUESTION), server.model)
 
 
 async def test_plain_text(server: Server, chat: ChatOpenAI) -> None:
     retriever = wrapped(
         RunnableSelector(chat, structured=False), DOCUMENTS, selector_options=OPTIONS
     )
-    assert_sound(retriever.recall(QUESTION), server.name)
-    assert_sound(await retriever.arecall(QUESTION), server.name)
+    assert_sound(retriever.recall(QUESTION), server.model)
+    assert_sound(await retriever.arecall(QUESTION), server.model)
+
+
+@pytest.mark.parametrize("structured", [None, False], ids=["schema", "text"])
+async def test_an_answer_names_the_model_as_tracing_does(
+    server: Server, chat: ChatOpenAI, structured: bool | None
+) -> None:
+    """Whatever it answers, which may differ from processor to processor."""
+    step = RunnableSelector(chat, structured=structured).step
+    request = build_request(QUESTION, [d.page_content for d in DOCUMENTS], OPTIONS)
+    assert step.invoke(request).model == (await step.ainvoke(request)).model == server.model
 
 
 @dataclass
@@ -179,6 +195,17 @@ async def test_llamaindex(server: Server, llm: OpenAILike, structured: bool) -> 
     name = server.model if structured else server.name
     for response in (retriever.recall(QUESTION), await retriever.arecall(QUESTION)):
         assert_sound(Documents(response), name)
+
+
+@pytest.mark.parametrize("structured", [True, False], ids=["schema", "text"])
+async def test_a_llamaindex_answer_names_its_model(
+    server: Server, llm: OpenAILike, structured: bool
+) -> None:
+    selector = LLMSelector(llm, structured=structured)
+    request = build_request(QUESTION, [d.page_content for d in DOCUMENTS], OPTIONS)
+    answers = (selector.select(request), await selector.aselect(request))
+    name = server.model if structured else server.name
+    assert [answer.model for answer in answers] == [name, name]
 
 
 class Documents:
