@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+import numpy as np
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
@@ -84,6 +85,10 @@ def build(
     store.add_documents(
         [Document(id=p.id, page_content=p.text, metadata={"source": p.source}) for p in passages]
     )
+    entries = store.store.values()
+    rows = np.array([entry["vector"] for entry in entries])
+    for entry, row in zip(entries, rows, strict=True):
+        entry["vector"] = row  # of lists, the store would make this array anew in each search
     return LangChainBackend(
         RecallRetriever.from_vectorstore(
             store,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
-from llama_index.core import VectorStoreIndex
+import numpy as np
+from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.schema import TextNode
+from llama_index.core.vector_stores import SimpleVectorStore
 
 from llama_index_recall_signal._encoders import EncoderEmbedding
 from llama_index_recall_signal._retriever import RecallRetriever
@@ -92,7 +94,12 @@ def build(
         )
         for passage, vector in zip(passages, vectors, strict=True)
     ]
-    index = VectorStoreIndex(nodes, embed_model=EncoderEmbedding(encoder))
+    store = SimpleVectorStore()
+    storage = StorageContext.from_defaults(vector_store=store)
+    index = VectorStoreIndex(nodes, storage_context=storage, embed_model=EncoderEmbedding(encoder))
+    held: dict[str, Any] = store.data.embedding_dict
+    rows = np.array([*held.values()])
+    held.update(zip(held, rows, strict=True))  # of lists, each search would make this array
     return LlamaIndexBackend(
         RecallRetriever(
             index.as_retriever(similarity_top_k=k),
