@@ -48,8 +48,7 @@ FIGURES = {
 def ask(questions: opt.Questions, search: SearchOptions, as_json: opt.AsJson = False) -> None:
     """Ask a folder of texts, and see whether what was found is worth reading.
 
-    Ends with 0 where every page is worth reading, 3 where some page is not, and 4 where that is
-    not known for some.
+    Exit code: 0 every page is worth reading, 3 some page is not, 4 not known.
     """
     with open_terminal() as terminal:
         if not all(question.strip() for question in questions):
