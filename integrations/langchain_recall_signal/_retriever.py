@@ -15,6 +15,7 @@ from langchain_core.callbacks import (
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, PrivateAttr
 
@@ -347,9 +348,24 @@ _SCALE = frozenset({"retriever", "embeddings", "score_kind", "score_key"})
 """Settings that make the scale: a copy with others does not share a calibration."""
 
 
+_CONVERSATION = frozenset(
+    {"thread_id", "thread_ts", "checkpoint_id", "checkpoint_ns", "checkpoint_map"}
+)
+"""Names under which LangGraph keeps a conversation in every configuration. Its own names for
+itself begin with two underscores."""
+
+
 def _is_plain(kwargs: Mapping[str, object], config: RunnableConfig | None) -> bool:
-    """Return True for a call without filter and without a configuration of a tenant."""
-    return not kwargs and not (config and config.get("configurable"))
+    """Return True for a call without filter and without a configuration of a tenant.
+
+    The configuration that a chain has in its context reaches the wrapped retriever as well.
+    """
+    if kwargs:
+        return False
+    configurable: list[str] = []
+    for given in (config, var_child_runnable_config.get()):
+        configurable += (given or {}).get("configurable") or ()
+    return all(name in _CONVERSATION or name.startswith("__") for name in configurable)
 
 
 def _finish(outcome: Outcome[Document], responses: list[RecallResponse] | None) -> list[Document]:

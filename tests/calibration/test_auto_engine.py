@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import logging
 import pickle
 from collections.abc import Callable
@@ -460,3 +461,21 @@ def test_a_window_is_forgotten_with_its_calibration() -> None:
 
 def test_politeness_of_the_tests_never_waits() -> None:
     assert (EAGER.shortest, EAGER.longest, EAGER.first_delay) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["in memory", "in a file"])
+def test_a_fit_stops_when_nobody_can_use_it_any_more(kept: bool, tmp_path: Path) -> None:
+    """A wrapper made for each request leaves no fit behind; one in a file serves the next."""
+    path = tmp_path / "state.json" if kept else None
+    port = Port(held=Event())
+    auto = engine(port, path=path)
+    query(auto)
+    assert port.began.wait(LONG)
+    state = auto._state
+    del auto
+    gc.collect()
+    assert state.stop.is_set() is not kept
+    port.held.set()
+    with state._ended:
+        assert state._ended.wait_for(lambda: state._attempt is None, LONG)
+    assert (len(port.asked) == 1) is not kept

@@ -394,6 +394,13 @@ def test_a_fit_is_kept_in_the_file_and_read_from_it(path: Path) -> None:
     assert calibrated(path, doer, prior=0.3) == replace(fitted, prior=0.3)
 
 
+def test_a_bound_that_is_given_now_holds_for_the_file_too(path: Path) -> None:
+    save(calibration(encoder="toy", answerable=tuple(n / 100 for n in range(100))), path)
+    assert calibrated(path, Doer(), max_false_none=0.05).max_false_none == 0.05
+    with pytest.raises(CalibrationError, match="answerable"):
+        calibrated(path, Doer(), max_false_none=0.001)
+
+
 @pytest.mark.parametrize("status", ["encoder_changed", "corpus_changed", "changed"])
 def test_a_stale_file_is_replaced(status: str, path: Path) -> None:
     save(calibration(encoder="toy"), path)

@@ -33,6 +33,7 @@ class Watcher:
     calibration: Any = None
     notice: str | None = None
     running: int = 0
+    learns: bool = True
     seen: list[Any] = field(default_factory=list)
 
     @property
@@ -172,3 +173,9 @@ def test_parts_that_hold_each_other_end() -> None:
     first = Holder()
     first.part = Holder(first)
     assert not holds_instance(first, (Model,))
+
+
+def test_a_frozen_calibration_is_checked_after_a_tenants_query_as_well() -> None:
+    watcher = Watcher(learns=False)
+    WatchedCalibration(watcher).observe(Outcome.of([0.5, 0.4]), is_plain=False, is_async=False)
+    assert len(watcher.seen) == 1

@@ -16,7 +16,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListChatModel
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import VectorStoreIndex
 from llama_index.core.llms import MockLLM
@@ -171,6 +171,37 @@ def test_a_pickled_copy_brings_the_calibration_along() -> None:
     assert again.calibration == wrapper.current_calibration
     passed = wrapper.with_calibration(wrapper.current_calibration)
     assert pickle.loads(pickle.dumps(passed._watcher)) is None
+
+
+@pytest.mark.parametrize(
+    ("configurable", "starts"),
+    [
+        ({"thread_id": "1", "checkpoint_ns": "", "__pregel_read": print}, True),
+        ({"thread_id": "1", "tenant": "a"}, False),
+        ({}, True),
+    ],
+)
+@pytest.mark.parametrize("way", ["handed on", "in the context"])
+async def test_a_conversation_is_no_tenant(
+    configurable: dict[str, Any], starts: bool, way: str
+) -> None:
+    """LangGraph configures every call; what a chain has in its context counts as well."""
+    config: Any = {"configurable": configurable}
+    for is_async in (False, True):
+        wrapper = langchain(calibration="auto")
+
+        def ask(question: str, config: RunnableConfig, wrapper: Any = wrapper) -> Any:
+            return wrapper.invoke(question, config if way == "handed on" else None)
+
+        async def aask(question: str, config: RunnableConfig, wrapper: Any = wrapper) -> Any:
+            return await wrapper.ainvoke(question, config if way == "handed on" else None)
+
+        chain = RunnableLambda(ask, afunc=aask)
+        if is_async:
+            await chain.ainvoke("a question", config)
+        else:
+            chain.invoke("a question", config)
+        assert wrapper.calibration_status == ("fitting" if starts else "waiting")
 
 
 @BOTH

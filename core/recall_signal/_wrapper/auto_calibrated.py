@@ -63,10 +63,19 @@ def calibrated_flow(
     if found is not None and _suits(found, encoder, given):
         result: CheckResult = yield CheckNow(found)
         if result.fits:
-            return found if "prior" not in given else found.with_prior(given["prior"])
+            return _adjusted(found, given)
     calibration: Calibration = yield FitNow(given)
     save(calibration, path)
     return calibration
+
+
+def _adjusted(found: Calibration, given: Mapping[str, Any]) -> Calibration:
+    """Return a saved calibration with the settings that are given now."""
+    if "prior" in given:
+        found = found.with_prior(given["prior"])
+    if given.get("max_false_none") is not None:
+        found = found.with_risk(given["max_false_none"])
+    return found
 
 
 def _suits(found: Calibration, encoder: str | None, given: Mapping[str, Any]) -> bool:

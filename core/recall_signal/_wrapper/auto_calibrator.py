@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar
+from weakref import finalize
 
 from recall_signal._wrapper.auto import AutoCalibration, CalibrationStatus, is_switched_off
 from recall_signal._wrapper.auto_attempt import attempt_flow
 from recall_signal._wrapper.auto_pace import Pace, Politeness
 from recall_signal._wrapper.auto_run import start_task, start_thread
-from recall_signal._wrapper.auto_state import Attempt, AutoState, Purpose
+from recall_signal._wrapper.auto_state import LOOK_AGAIN, Attempt, AutoState, Purpose
 from recall_signal._wrapper.auto_traffic import Observed
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._identity import calibration_id
@@ -57,6 +58,8 @@ class AutoCalibrator:
         encoder: The name of what embeds the queries; another one's calibration is let go of.
     """
 
+    learns: ClassVar = True
+
     def __init__(
         self,
         settings: AutoCalibration,
@@ -73,6 +76,8 @@ class AutoCalibrator:
         self._clock = clock
         self._tasks: set[asyncio.Task[None]] = set()
         self._states = {os.getpid(): AutoState(settings, calibration, clock)}
+        if settings.path is None:  # else others read what its attempt leaves behind
+            finalize(self, _stop, self._states)
         self._state.refuse_encoder(encoder)
 
     def __copy__(self) -> AutoCalibrator:
@@ -183,13 +188,15 @@ class AutoCalibrator:
     def wait_until_calibrated(self, timeout: float | None = None) -> bool:
         """Wait for the end of an attempt, which is started where none has been.
 
-        Not to be called on the event loop that carries the attempt.
-
         Args:
             timeout: Seconds; None waits for as long as it takes.
 
         Returns:
             True only if levels follow the calibration now.
+
+        Raises:
+            ConfigurationError: The event loop that it is called on carries the attempt, which
+                would never end.
         """
         state = self._state
         if self.status == "waiting":
@@ -204,21 +211,10 @@ class AutoCalibrator:
         if self.status == "waiting":
             self._start_on_loop("fit")
         if self.status == "fitting":
-            loop = asyncio.get_running_loop()
-            ended = asyncio.Event()
-
-            def listener() -> None:
-                with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                    loop.call_soon_threadsafe(ended.set)
-
-            if not state.listen(listener):
-                ended.set()
-            try:
-                await asyncio.wait_for(ended.wait(), timeout)
-            except TimeoutError:
-                pass
-            finally:
-                state.unlisten(listener)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    while not await _ended_soon(state):
+                        pass
         return self.status == "ready"
 
     # Starting.
@@ -248,3 +244,29 @@ class AutoCalibrator:
         limit = self.settings.max_searches
         pace = Pace(state.queries, limit, state.answers, self._politeness, self._clock)
         return partial(attempt_flow, state, attempt, port, pace)
+
+
+def _stop(states: Mapping[int, AutoState]) -> None:
+    """Stop what runs in this process for a calibrator that nobody has any more."""
+    state = states.get(os.getpid())
+    if state is not None:
+        state.stop.set()
+
+
+async def _ended_soon(state: AutoState) -> bool:
+    """Return True where no attempt is under way, or one ends while it is waited for."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def listener() -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(ended.set)
+
+    if not state.listen(listener):
+        return True
+    try:
+        await asyncio.wait_for(ended.wait(), LOOK_AGAIN)
+    except TimeoutError:  # its own loop may have stopped, which nobody tells
+        return False
+    finally:
+        state.unlisten(listener)
+    return True

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from recall_signal._wrapper.auto import AutoCalibration, CalibrationStatus, as_auto
 from recall_signal._wrapper.auto_calibrator import AutoCalibrator, Carried
@@ -23,7 +23,13 @@ __all__ = ["Uncalibrated", "WatchedCalibration", "Watcher", "watcher_of"]
 
 
 class Watcher(Protocol):
-    """An `AutoCalibrator`, or a `CalibrationWatch`."""
+    """An `AutoCalibrator`, or a `CalibrationWatch`.
+
+    Attributes:
+        learns: Whether it learns from queries, so that those of one tenant are not for it.
+    """
+
+    learns: ClassVar[bool]
 
     @property
     def status(self) -> CalibrationStatus:
@@ -143,11 +149,11 @@ class WatchedCalibration:
 
         Args:
             outcome: What the query came to.
-            is_plain: False for a call with a filter or a configuration of its own, which neither
-                starts anything nor joins.
+            is_plain: False for a call with a filter or a configuration of its own, from which
+                nothing is learned.
             is_async: Whether the query ran on the running event loop.
         """
-        if not is_plain:
+        if self.watcher.learns and not is_plain:
             return
         observed = _figures(outcome)
         if is_async:

@@ -18,10 +18,10 @@ from recall_signal._wrapper.auto_queries import QueryCounter
 from recall_signal._wrapper.auto_traffic import Observed, TrafficWindow
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._identity import calibration_id
-from recall_signal.errors import CalibrationError
+from recall_signal.errors import CalibrationError, ConfigurationError
 from recall_signal.pool import Pool
 
-__all__ = ["Attempt", "AutoState", "Purpose"]
+__all__ = ["LOOK_AGAIN", "Attempt", "AutoState", "Purpose"]
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +29,10 @@ Purpose = Literal["fit", "check"]
 
 FIRST_RETRY, LONGEST_RETRY = 60.0, 3600.0
 """Seconds from a failed attempt to the next one, doubled by each further failure."""
+
+
+LOOK_AGAIN = 0.25
+"""Seconds after which who waits looks again: nobody tells when a loop stops under its attempt."""
 
 
 class Attempt:
@@ -54,6 +58,14 @@ class Attempt:
     def is_stranded(self) -> bool:
         """Return True where its loop has stopped under it."""
         return self.loop is not None and (self.loop.is_closed() or not self.loop.is_running())
+
+    @property
+    def is_on_this_loop(self) -> bool:
+        """Return True where the loop that runs in this thread carries it."""
+        try:
+            return self.loop is asyncio.get_running_loop()
+        except RuntimeError:
+            return False
 
 
 class AutoState:
@@ -296,14 +308,29 @@ class AutoState:
     # Waiting for the end of an attempt.
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait until no attempt is under way; False where time is up before."""
+        """Wait until no attempt is under way; False where time is up before.
+
+        Raises:
+            ConfigurationError: The running event loop carries the attempt.
+        """
+        end = None if timeout is None else monotonic() + timeout
         with self._lock:
-            return self._ended.wait_for(lambda: not self._fits_now(), timeout)
+            while (attempt := self._fitting) is not None:
+                if attempt.is_on_this_loop:
+                    raise ConfigurationError(
+                        "wait_until_calibrated() would wait for ever: this event loop carries the "
+                        "fit; use await retriever.await_until_calibrated()"
+                    )
+                left = LOOK_AGAIN if end is None else min(LOOK_AGAIN, end - monotonic())
+                if left <= 0.0:
+                    return False
+                self._ended.wait(left)
+            return True
 
     def listen(self, listener: Callable[[], None]) -> bool:
         """Call this once when an attempt ends; False (and no call) where none is under way."""
         with self._lock:
-            if not self._fits_now():
+            if self._fitting is None:
                 return False
             self._listeners.append(listener)
             return True
@@ -313,10 +340,13 @@ class AutoState:
         with self._lock, suppress(ValueError):
             self._listeners.remove(listener)
 
-    def _fits_now(self) -> bool:
-        return self._attempt is not None and not (
-            self._attempt.purpose == "check" and self._status == "ready"
-        )
+    @property
+    def _fitting(self) -> Attempt | None:
+        """The attempt that is worth waiting for, if there is one."""
+        attempt = self._attempt
+        if attempt is None or attempt.is_stranded:
+            return None
+        return None if attempt.purpose == "check" and self._status == "ready" else attempt
 
     def _tell(self) -> None:
         self._ended.notify_all()

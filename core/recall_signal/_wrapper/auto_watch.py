@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
+from typing import ClassVar
 
 from recall_signal._background import start_thread
 from recall_signal._steps.driver import drive, drive_async
@@ -31,14 +32,16 @@ _CHANGED = "the encoder gives other vectors than at the fit, under the same name
 class CalibrationWatch:
     """Compares the encoder's fingerprint with the fit's, once, after the first query.
 
-    It has the methods of an `AutoCalibrator`, so
-    that a wrapper need not know which it has. The calibration itself is frozen.
+    It has the methods of an `AutoCalibrator`, so that a wrapper need not know which it has. The
+    calibration itself is frozen.
 
     Args:
         calibration: The one that was passed.
         port: The retriever, for its encoder.
         baseline: Listens beside it, where there is one.
     """
+
+    learns: ClassVar = False
 
     def __init__(
         self,

@@ -168,13 +168,15 @@ class CalibrationMixin:
     def wait_until_calibrated(self: _Wrapper, timeout: float | None = None) -> bool:
         """Wait for the end of a fit in the background, which is started where none has been.
 
-        Not to be called on the event loop that carries the fit.
-
         Args:
             timeout: Seconds; None waits for any time.
 
         Returns:
             True only if levels follow a calibration now.
+
+        Raises:
+            ConfigurationError: The event loop that it is called on carries the fit, which would
+                never end; use `await_until_calibrated`.
         """
         self._runtime  # noqa: B018
         return self._watcher is not None and self._watcher.wait_until_calibrated(timeout)

@@ -14,7 +14,9 @@ from pydantic import ConfigDict
 from recall_signal._cards import Printer
 from recall_signal._fork_safe import cached_value
 from recall_signal._numbers import require_share
+from recall_signal._steps.compute import Compute
 from recall_signal._steps.driver import drive, drive_async
+from recall_signal._steps.timeouts import Workers
 from recall_signal.calibration._canaries import Canaries, recorded
 from recall_signal.calibration._card import calibration_card
 from recall_signal.calibration._check import CheckResult, acheck, check, size_change
@@ -201,17 +203,30 @@ class Calibration:
             rerank_scale=rerank_scale,
         )
         flow = recorded(fit_flow(given), Search)
-        found, canaries = drive(flow, lambda request: search(request.query))
+        found, canaries = drive(
+            flow,
+            lambda request: (
+                request.call() if isinstance(request, Compute) else search(request.query)
+            ),
+        )
         return cls._from_estimate(found, given, canaries)
 
     @classmethod
     async def afit(
         cls, search: Callable[[str], Awaitable[SearchResult]], **given: Unpack[FitArguments]
     ) -> Calibration:
-        """Learn the scale with an asynchronous search; arguments as in `fit`."""
-        checked = fit_input(**given)
+        """Learn the scale with an asynchronous search; arguments as in `fit`.
+
+        The event loop is never held: a thread computes between the searches.
+        """
+        checked, workers = fit_input(**given), Workers()
         flow = recorded(fit_flow(checked), Search)
-        found, canaries = await drive_async(flow, lambda request: search(request.query))
+        found, canaries = await drive_async(
+            flow,
+            lambda request: (
+                workers.run(request.call) if isinstance(request, Compute) else search(request.query)
+            ),
+        )
         return cls._from_estimate(found, checked, canaries)
 
     @classmethod

@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any, Protocol, TypeVar
 
 from recall_signal._statistics import quantile
+from recall_signal._steps.compute import Compute
 from recall_signal._steps.driver import Steps
 from recall_signal.calibration._fingerprint import Fingerprint
 from recall_signal.calibration._observation import as_pool, top_of
@@ -128,14 +129,14 @@ def summarise(
 
 
 def recorded(
-    flow: Steps[Request, Fitted], request: Callable[[str], Request]
-) -> Steps[Request, tuple[Fitted, Canaries | None]]:
+    flow: Steps[Request | Compute, Fitted], request: Callable[[str], Request]
+) -> Steps[Request | Compute, tuple[Fitted, Canaries | None]]:
     """A fit, with the canaries it asked; those that it did not ask are asked after it.
 
     A canary whose search fails is left out.
 
     Args:
-        flow: The fit: requests with a `query`, answered with pools or cosines.
+        flow: The fit: requests with a `query`, answered with pools or cosines, and computations.
         request: Makes such a request from a query.
 
     Returns:
@@ -152,7 +153,9 @@ def recorded(
     return fitted, summarise(first, again, None) if first else None
 
 
-def _listening(flow: Steps[Request, Fitted], seen: dict[str, Sighting]) -> Steps[Request, Fitted]:
+def _listening(
+    flow: Steps[Request | Compute, Fitted], seen: dict[str, Sighting]
+) -> Steps[Request | Compute, Fitted]:
     wanted = frozenset(canary_queries())
     try:
         request = next(flow)
@@ -162,7 +165,7 @@ def _listening(flow: Steps[Request, Fitted], seen: dict[str, Sighting]) -> Steps
             except Exception as error:
                 request = flow.throw(error)
             else:
-                if request.query in wanted and request.query not in seen:
+                if not isinstance(request, Compute) and request.query in wanted - seen.keys():
                     _keep(request.query, found, seen)
                 request = flow.send(found)
     except StopIteration as stop:

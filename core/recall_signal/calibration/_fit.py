@@ -1,15 +1,18 @@
 """The steps of a fit, without any I/O.
 
 A generator yields one `Search` at a time and is sent what that returned; a driver carries
-the searches out, synchronously or not. Nothing is kept of a query but its figures.
+the searches out, synchronously or not. What takes long without one is a `Compute`. Nothing is kept
+of a query but its figures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
+from recall_signal._steps.compute import Compute, computed
 from recall_signal._words import Vocabulary, learn_vocabulary
 from recall_signal.calibration._corpus_size import estimate_size
 from recall_signal.calibration._estimate import Estimate, estimate_calibration
@@ -51,7 +54,7 @@ class Search:
     query: str
 
 
-FitFlow: TypeAlias = Generator[Search, object, Estimate]
+FitFlow: TypeAlias = Generator[Search | Compute, object, Estimate]
 _Step: TypeAlias = Generator[Search, object, Observation]
 _Steps: TypeAlias = Generator[Search, object, list[Observation]]
 
@@ -72,7 +75,9 @@ def fit_flow(given: FitInput) -> FitFlow:
     probes, languages = yield from _ask_probes(given, session)
     check_probes(len(_tops(probes)), "scores" if _tops(probes) else session.found)
     documents = session.texts_seen() if given.documents is None else given.documents
-    pseudo_queries = cut_pseudo_queries(documents, PSEUDO_QUERIES, given.seed)
+    pseudo_queries = yield from computed(
+        partial(cut_pseudo_queries, documents, PSEUDO_QUERIES, given.seed)
+    )
     session.add_expected(len(pseudo_queries) - PSEUDO_QUERIES)
     pseudo_results = []
     for pseudo_query in pseudo_queries:
@@ -81,46 +86,71 @@ def fit_flow(given: FitInput) -> FitFlow:
     labels = given.labelled or ()
     past_results = yield from session.ask_all(given.past_queries or ())
     labelled_results = yield from session.ask_all([label.query for label in labels])
-    labelled = [
-        (result, label.relevant) for result, label in zip(labelled_results, labels, strict=True)
-    ]
+    seen = _Results(
+        probes=probes,
+        languages=languages,
+        pseudo_query=pseudo_results,
+        past=past_results,
+        labelled=[
+            (result, label.relevant) for result, label in zip(labelled_results, labels, strict=True)
+        ],
+        warnings=session.warnings(),
+    )
+    return (yield from computed(partial(_estimate, given, documents, seen)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Results:
+    """What all searches of a fit have brought back, and the sentences on those that failed."""
+
+    probes: list[Observation]
+    languages: list[list[float]]
+    pseudo_query: list[Observation]
+    past: list[Observation]
+    labelled: list[tuple[Observation, bool]]
+    warnings: list[str]
+
+
+def _estimate(
+    given: FitInput, documents: Sequence[tuple[str | None, str]], results: _Results
+) -> Estimate:
     vocabulary = learn_vocabulary(text for _, text in documents)
-    pools = [result.keys for result in (*probes, *pseudo_results)]
+    pools = [result.keys for result in (*results.probes, *results.pseudo_query)]
     size = estimate_size(pools, len(given.documents or ()))
     return estimate_calibration(
         ReferenceScores(
-            probes=_tops(probes),
-            languages=languages,
-            pseudo_query=_present([result.top_excluding_source for result in pseudo_results]),
-            self_retrieval=_tops(pseudo_results),
-            past=_tops(past_results),
-            labelled=[(seen.top, label) for seen, label in labelled if seen.top is not None],
+            probes=_tops(results.probes),
+            languages=results.languages,
+            pseudo_query=_present([one.top_excluding_source for one in results.pseudo_query]),
+            self_retrieval=_tops(results.pseudo_query),
+            past=_tops(results.past),
+            labelled=[(one.top, label) for one, label in results.labelled if one.top is not None],
         ),
         WordScores(
             vocabulary=vocabulary,
             size=size,
-            probes=_seen(probes, vocabulary),
-            pseudo_query=_seen(pseudo_results, vocabulary),
-            past=_seen(past_results, vocabulary),
+            probes=_seen(results.probes, vocabulary),
+            pseudo_query=_seen(results.pseudo_query, vocabulary),
+            past=_seen(results.past, vocabulary),
             labelled=[
                 (seen, label)
-                for result, label in labelled
+                for result, label in results.labelled
                 if (seen := result.seen(vocabulary)) is not None
             ],
         ),
         with_past=given.past_queries is not None,
         with_labels=given.labelled is not None,
         reranked=RerankAnchors(
-            probes=_present([result.reranked for result in probes]),
-            self_retrieval=_present([result.reranked for result in pseudo_results]),
+            probes=_present([result.reranked for result in results.probes]),
+            self_retrieval=_present([result.reranked for result in results.pseudo_query]),
             labelled=[
-                (seen.top, seen.reranked, label)
-                for seen, label in labelled
-                if seen.top is not None and seen.reranked is not None
+                (one.top, one.reranked, label)
+                for one, label in results.labelled
+                if one.top is not None and one.reranked is not None
             ],
         ),
         rerank_scale=given.rerank_scale,
-        warnings=session.warnings(),
+        warnings=results.warnings,
     )
 
 
@@ -219,7 +249,7 @@ class _FitSession:
 
 def _ask_probes(
     given: FitInput, session: _FitSession
-) -> Generator[Search, object, tuple[list[Observation], list[list[float]]]]:
+) -> Generator[Search | Compute, object, tuple[list[Observation], list[list[float]]]]:
     """Return the results of the probes that fit the corpus, and the tops of each language.
 
     Half of the bundled probes are asked in all languages, which shows how the encoder places a
@@ -233,7 +263,7 @@ def _ask_probes(
     first = choose_probes(PROBES // 2, PROBE_SEED)
     results = yield from session.ask_all(_texts(first), keep_texts=bare)
     corpus = session.texts_seen() if given.documents is None else given.documents
-    systems = writing_systems_of([text for _, text in corpus])
+    systems = yield from computed(partial(writing_systems_of, [text for _, text in corpus]))
     left = [probe for probe in bundled_probes() if probe not in first]
     fitting = [probe for probe in left if writing_systems_of([probe.text]) & systems]
     more = choose_probes(PROBES // 2, PROBE_SEED, fitting or left)
