@@ -55,7 +55,7 @@ def store_of(retriever: Runnable[Any, Any]) -> object:
 def searched(settings: LangChainSettings) -> tuple[object, str | None]:
     """Return the store that is searched and the name of its encoder; both may be exchanged."""
     store = store_of(settings.retriever)
-    return store, encoder_name(settings.embeddings or getattr(store, "embeddings", None))
+    return store, encoder_name(getattr(store, "embeddings", None) or settings.embeddings)
 
 
 def compile_runtime(
@@ -82,7 +82,8 @@ def compile_runtime(
             "score_key= where the documents' metadata holds the score"
         )
     store, encoder = searched(settings)
-    settings.check_encoder(encoder)
+    own_encoder = encoder_name(settings.embeddings)
+    settings.check_encoder(encoder, own_encoder)
     flow = settings.flow_settings(
         id_of=partial(id_of, settings.id_key),
         text_of=text_of,
@@ -102,7 +103,7 @@ def compile_runtime(
         values=tuple(vars(settings).values()),
         store=store,
         encoder=encoder,
-        flow=replace(flow, retriever=name, encoder=encoder),
+        flow=replace(flow, retriever=name, encoder=encoder, own_encoder=own_encoder),
         reranking=reranking,
         selection=settings.selection,
         reader=reader,

@@ -16,6 +16,7 @@ from langchain_recall_signal._response import RecallResponse
 from recall_signal import Pool
 from recall_signal._steps.timeouts import Workers
 from recall_signal._wrapper.auto_models import holds_instance
+from recall_signal._wrapper.learning import EncodersSeen
 
 __all__ = ["LangChainPort"]
 
@@ -48,6 +49,7 @@ class LangChainPort:
         self._bare = bare
         self._encoder = encoder
         self._name_of = name_of
+        self._seen = EncodersSeen()
         self._workers = Workers()
         inner = unwrap(bare.retriever)
         self.is_async_only = isinstance(inner, RunnableLambda) and not hasattr(inner, "func")
@@ -55,18 +57,18 @@ class LangChainPort:
 
     @property
     def encoder_name(self) -> str | None:
-        """The name of what embeds the queries."""
-        return self._name_of()
+        """The name of the encoder of the cosines; before any search, of what embeds the queries."""
+        return self._seen.name(self._name_of())
 
     def search(self, query: str) -> Pool:
         """Return the pool of a query."""
         with tracing_context(enabled=False):
-            return self._bare.recall(query, _QUIET).pool
+            return self._seen.pool(self._bare.recall(query, _QUIET))
 
     async def asearch(self, query: str) -> Pool:
         """`search`, asynchronously."""
         with tracing_context(enabled=False):
-            return (await self._bare.arecall(query, _QUIET)).pool
+            return self._seen.pool(await self._bare.arecall(query, _QUIET))
 
     def embed_texts(self, texts: Sequence[str]) -> list[list[float]] | None:
         """Embed texts as queries; None without an encoder."""

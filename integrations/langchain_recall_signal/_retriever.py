@@ -272,7 +272,7 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
             use_rerank=False,
             annotate="none",
         )
-        encoder = self.embeddings or getattr(store_of(self.retriever), "embeddings", None)
+        encoder = getattr(store_of(self.retriever), "embeddings", None) or self.embeddings
         return LangChainPort(bare, encoder, lambda: bare._runtime.encoder)
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:

@@ -20,7 +20,7 @@ __all__ = ["compile_runtime", "encoder_of", "searched"]
 
 
 def encoder_of(fields: RetrieverFields, arm: VectorIndexRetriever | None) -> BaseEmbedding | None:
-    """Return what embeds the queries: the wrapper's own encoder, else that of its first arm."""
+    """Return what embeds the queries: the encoder of its first arm, else the wrapper's own."""
     return _encoder(fields, None if arm is None else vector_search(arm))
 
 
@@ -33,7 +33,7 @@ def searched(
 
 
 def _encoder(fields: RetrieverFields, search: VectorSearch | None) -> BaseEmbedding | None:
-    return fields.embed_model or (None if search is None else search.encoder)
+    return fields.embed_model if search is None else search.encoder
 
 
 def compile_runtime(fields: RetrieverFields, arm: VectorIndexRetriever | None) -> LlamaIndexRuntime:
@@ -51,12 +51,14 @@ def compile_runtime(fields: RetrieverFields, arm: VectorIndexRetriever | None) -
     fields.check_page(fields.k or (None if search is None else search.top_k))
     fields.check_rerank()
     store, encoder = searched(fields, arm)
-    fields.check_encoder(encoder)
+    own_encoder = encoder_name(fields.embed_model)
+    fields.check_encoder(encoder, own_encoder)
     flow = replace(
         flow_settings(fields, encodes=fields.embed_model is not None),
         embed_limit=fields.pool_size,
         retriever=type(fields.retriever if store is None else store).__name__,
         encoder=encoder,
+        own_encoder=own_encoder,
     )
     reranking = fields.reranking
     return LlamaIndexRuntime(

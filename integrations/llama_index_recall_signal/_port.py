@@ -16,7 +16,7 @@ from recall_signal import Pool
 from recall_signal._steps.blocking import run_apart
 from recall_signal._steps.timeouts import Workers
 from recall_signal._wrapper.auto_models import holds_instance
-from recall_signal._wrapper.learning import learning
+from recall_signal._wrapper.learning import EncodersSeen, learning
 
 __all__ = ["LlamaIndexPort"]
 
@@ -49,23 +49,24 @@ class LlamaIndexPort:
         self._bare = bare
         self._encoder = encoder
         self._name_of = name_of
+        self._seen = EncodersSeen()
         self._workers = Workers()
         self.may_call_a_language_model = _may_call_a_model(bare.retriever)
 
     @property
     def encoder_name(self) -> str | None:
-        """The name of what embeds the queries."""
-        return self._name_of()
+        """The name of the encoder of the cosines; before any search, of what embeds the queries."""
+        return self._seen.name(self._name_of())
 
     def search(self, query: str) -> Pool:
         """Return the pool of a query."""
         with learning():
-            return self._bare.recall(query).pool
+            return self._seen.pool(self._bare.recall(query))
 
     async def asearch(self, query: str) -> Pool:
         """`search`, asynchronously."""
         with learning():
-            return (await self._bare.arecall(query)).pool
+            return self._seen.pool(await self._bare.arecall(query))
 
     def embed_texts(self, texts: Sequence[str]) -> list[list[float]] | None:
         """Embed texts as queries; None without an encoder."""

@@ -19,6 +19,7 @@ from tests.calibration.toys import calibration
 class Outcome:
     cosines: Any
     confidence: RecallConfidence
+    encoder: str | None = None
 
     @classmethod
     def of(cls, cosines: list[float | None]) -> Outcome:
@@ -178,4 +179,16 @@ def test_parts_that_hold_each_other_end() -> None:
 def test_a_frozen_calibration_is_checked_after_a_tenants_query_as_well() -> None:
     watcher = Watcher(learns=False)
     WatchedCalibration(watcher).observe(Outcome.of([0.5, 0.4]), is_plain=False, is_async=False)
+    assert len(watcher.seen) == 1
+
+
+def test_a_calibration_judges_the_cosines_of_its_own_encoder_only() -> None:
+    watcher = Watcher(status="ready", calibration=calibration(encoder="one"))
+    source = WatchedCalibration(watcher)
+    assert source.current("one") is source.current() is watcher.calibration
+    said = assess([0.5, 0.4, 0.3], calibration=source.current("other")).rationale
+    assert "Uncalibrated: these cosines are of another encoder" in said
+    for encoder in ("other", "one"):
+        outcome = Outcome([0.5], assess([0.5]), encoder)
+        source.observe(outcome, is_plain=True, is_async=False)
     assert len(watcher.seen) == 1

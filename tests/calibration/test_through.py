@@ -20,6 +20,7 @@ from tests.calibration.toys import Toy
 @dataclass
 class Response:
     pool: Pool
+    _encoder: str | None = None
 
 
 @dataclass
@@ -29,6 +30,7 @@ class Wrapper(CalibrationMixin):
     toy: Toy = field(default_factory=Toy)
     scale: Any = None
     changed: list[dict[str, Any]] = field(default_factory=list)
+    encoder: str | None = None
 
     def __post_init__(self) -> None:
         options = None if self.scale is None else RerankerOptions(len, scale=self.scale)
@@ -45,7 +47,7 @@ class Wrapper(CalibrationMixin):
         )
 
     def recall(self, query: Any) -> Response:
-        return Response(self.toy(query))
+        return Response(self.toy(query), self.encoder)
 
     async def arecall(self, query: Any) -> Response:
         return self.recall(query)
@@ -80,7 +82,13 @@ def test_the_rerankers_scale_is_known_to_the_fit(
     scale: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[dict[str, Any]] = []
-    monkeypatch.setattr(Calibration, "fit", lambda search, **rest: given.append(rest))
+    fit = Calibration.fit
+
+    def noted(search: Any, **rest: Any) -> Calibration:
+        given.append(rest)
+        return fit(search)
+
+    monkeypatch.setattr(Calibration, "fit", noted)
     Wrapper(scale=scale).calibrate()
     assert given == [{"encoder": "toy", **({} if scale is None else {"rerank_scale": scale})}]
 
@@ -102,3 +110,10 @@ def test_a_path_is_no_calibration() -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nope\.json"):
         Calibration.load(tmp_path / "nope.json")
+
+
+async def test_a_fit_has_the_name_of_the_encoder_whose_cosines_came_back() -> None:
+    """What the wrapper's own encoder embeds again has its scale, not that of the store's."""
+    wrapper = Wrapper(encoder="another")
+    assert wrapper.calibrate().encoder == (await wrapper.acalibrate()).encoder == "another"
+    assert wrapper.calibrate(encoder="given").encoder == "given"

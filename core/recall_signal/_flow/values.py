@@ -43,6 +43,7 @@ class Candidates(Generic[Item]):
         scores: Keyword scores, higher is better, of as many items.
         source: Where the cosines came from.
         reason: Why there are no cosines.
+        encoder: Name of the encoder of these cosines, None where it is that of the settings.
     """
 
     items: Sequence[Item]
@@ -51,6 +52,7 @@ class Candidates(Generic[Item]):
     scores: Sequence[float | None] | None = None
     source: CosineSource | None = None
     reason: str | None = None
+    encoder: str | None = None
 
 
 _NOTHING = nullcontext()
@@ -59,8 +61,13 @@ _NOTHING = nullcontext()
 class CalibrationSource(Protocol):
     """Where a wrapper's calibration comes from; looked up once in each query."""
 
-    def current(self) -> Calibrator | None:
-        """Return the calibration in force, None where there is none."""
+    def current(self, encoder: str | None = None) -> Calibrator | None:
+        """Return the calibration in force, None where there is none.
+
+        Args:
+            encoder: Name of the encoder of the cosines that it is to judge, None where that is not
+                known; the calibration of another one is not in force.
+        """
         ...
 
     def entry(self) -> Mapping[str, str | None] | None:
@@ -89,7 +96,7 @@ class FixedCalibration:
 
     calibrator: Calibrator | None
 
-    def current(self) -> Calibrator | None:
+    def current(self, encoder: str | None = None) -> Calibrator | None:  # noqa: ARG002
         """Return the calibration."""
         return self.calibrator
 
@@ -123,6 +130,7 @@ class FlowSettings(Generic[Item]):
         selection: The options of the selector; None where it is not used.
         retriever: Name of what is searched, for logs.
         encoder: Name of what embeds the queries, None where that is not known.
+        own_encoder: Name of the wrapper's own encoder, which embeds texts again; None without one.
     """
 
     id_of: Callable[[Item], str | None]
@@ -139,6 +147,7 @@ class FlowSettings(Generic[Item]):
     selection: SelectionOptions | None = None
     retriever: str | None = None
     encoder: str | None = None
+    own_encoder: str | None = None
 
 
 @dataclass(slots=True)
@@ -162,6 +171,7 @@ class Outcome(Generic[Item]):
         calibrator: What gave the level; None where nothing did.
         ranked: The reranker's result, None without one.
         seconds: From the beginning of the search to the reports.
+        encoder: Name of the encoder of the cosines, None where that is not known.
     """
 
     query: str
@@ -180,6 +190,7 @@ class Outcome(Generic[Item]):
     calibrator: Calibrator | None = None
     ranked: Reranked | None = None
     seconds: float | None = None
+    encoder: str | None = None
 
     @property
     def rerank(self) -> RerankReport | None:

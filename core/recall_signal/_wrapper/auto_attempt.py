@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +132,7 @@ def _fit(state: AutoState, attempt: Attempt, port: RetrieverPort, pace: Pace) ->
             return
     log.info("calibration: fitting in the background, at most %d searches", pace.budget)
     calibration: Calibration = yield Fit(pace.ask, port.encoder_name)
+    calibration = replace(calibration, encoder=port.encoder_name)  # of what was seen meanwhile
     calibration = yield from _with_fingerprint(calibration, pace)
     log.info(
         "calibration: %s after %d searches (mode %s)",

@@ -84,6 +84,11 @@ class _Outcome(Protocol):
     @property
     def confidence(self) -> RecallConfidence: ...
 
+    @property
+    def encoder(self) -> str | None: ...
+
+
+_OTHERS = "these cosines are of another encoder than the one that the calibration is of"
 
 _REASONS: dict[CalibrationStatus, str] = {
     "off": "the background calibration is switched off, or would call a language model",
@@ -124,11 +129,11 @@ class WatchedCalibration:
 
     watcher: Watcher
 
-    def current(self) -> Calibrator:
+    def current(self, encoder: str | None = None) -> Calibrator:
         """Return the calibration in force, or what says why there is none."""
         judge = self.watcher.judge
         if judge is not None:
-            return judge
+            return judge if self._is_of(encoder) else Uncalibrated(_OTHERS)
         return Uncalibrated(self.watcher.notice or _REASONS.get(self.watcher.status, "it changes"))
 
     def entry(self) -> dict[str, str | None] | None:
@@ -153,13 +158,18 @@ class WatchedCalibration:
                 nothing is learned.
             is_async: Whether the query ran on the running event loop.
         """
-        if self.watcher.learns and not is_plain:
+        if self.watcher.learns and not (is_plain and self._is_of(outcome.encoder)):
             return
         observed = _figures(outcome)
         if is_async:
             self.watcher.after_async_query(observed)
         else:
             self.watcher.after_query(observed)
+
+    def _is_of(self, encoder: str | None) -> bool:
+        """Return False where the calibration is known to be of another encoder."""
+        calibration = self.watcher.calibration
+        return calibration is None or calibration.fits_encoder(encoder)
 
 
 def watcher_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
@@ -11,7 +11,7 @@ from recall_signal._steps.driver import drive, drive_async
 from recall_signal._wrapper.auto import CalibrationStatus
 from recall_signal._wrapper.auto_calibrated import calibrated_flow
 from recall_signal._wrapper.auto_source import Watcher
-from recall_signal._wrapper.learning import learning
+from recall_signal._wrapper.learning import EncodersSeen, Searched, learning
 from recall_signal._wrapper.runtime import Runtime
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._check import CheckResult
@@ -21,13 +21,6 @@ from recall_signal.errors import ConfigurationError
 from recall_signal.pool import Pool
 
 __all__ = ["CalibrationMixin"]
-
-
-class _Response(Protocol):
-    """A response, as far as it matters here."""
-
-    @property
-    def pool(self) -> Pool: ...
 
 
 class _Wrapper(Protocol):
@@ -44,9 +37,9 @@ class _Wrapper(Protocol):
     @property
     def calibration_port(self) -> RetrieverPort: ...
 
-    def recall(self, query: Any, /) -> _Response: ...
+    def recall(self, query: Any, /) -> Searched: ...
 
-    def arecall(self, query: Any, /) -> Awaitable[_Response]: ...
+    def arecall(self, query: Any, /) -> Awaitable[Searched]: ...
 
     def calibrate(self, **given: Any) -> Calibration: ...
 
@@ -81,10 +74,11 @@ class CalibrationMixin:
             CalibrationError: The store is empty, the retriever gives no cosines, or there are
                 too few labels for a bound.
         """
-        bare = _without_postprocessing(self)
+        bare, seen = _without_postprocessing(self), EncodersSeen()
         arguments = _fit_arguments(self, given)
         with learning():
-            fitted = Calibration.fit(lambda query: bare.recall(query).pool, **arguments)
+            fitted = Calibration.fit(lambda query: seen.pool(bare.recall(query)), **arguments)
+        fitted = _named(fitted, seen, given)
         try:
             return fitted.with_fingerprint(self.calibration_port.embed_texts(FINGERPRINT_TEXTS))
         except Exception:  # an encoder that cannot be reached leaves the canaries
@@ -92,13 +86,14 @@ class CalibrationMixin:
 
     async def acalibrate(self: _Wrapper, **given: Any) -> Calibration:
         """`calibrate`, asynchronously."""
-        bare = _without_postprocessing(self)
+        bare, seen = _without_postprocessing(self), EncodersSeen()
 
         async def search(query: str) -> Pool:
-            return (await bare.arecall(query)).pool
+            return seen.pool(await bare.arecall(query))
 
         with learning():
             fitted = await Calibration.afit(search, **_fit_arguments(self, given))
+        fitted = _named(fitted, seen, given)
         try:
             vectors = await self.calibration_port.aembed_texts(FINGERPRINT_TEXTS)
             return fitted.with_fingerprint(vectors)
@@ -206,6 +201,11 @@ def _fit_arguments(wrapper: _Wrapper, given: dict[str, Any]) -> dict[str, Any]:
     reranking = wrapper._runtime.flow.reranking
     scale = {} if reranking is None else {"rerank_scale": reranking.options.scale}
     return {"encoder": wrapper._runtime.encoder, **scale, **given}
+
+
+def _named(fitted: Calibration, seen: EncodersSeen, given: dict[str, Any]) -> Calibration:
+    """Return a calibration under the name of the encoder whose cosines it has learned."""
+    return fitted if "encoder" in given else replace(fitted, encoder=seen.name(fitted.encoder))
 
 
 @dataclass(frozen=True, slots=True)

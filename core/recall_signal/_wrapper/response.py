@@ -61,9 +61,16 @@ class RecallResponseBase(ReportsMixin):
             cosine_source=outcome.cosine_source,
             rerank=outcome.rerank,
             calibration=outcome.report.get("calibration"),
+            _encoder_name=outcome.encoder,
             _outcome=outcome,
         )
         return response
+
+    @property
+    def _encoder(self) -> str | None:
+        """Name of the encoder of the cosines, None where that is not known."""
+        name: str | None = vars(self).get("_encoder_name")
+        return name
 
     @abstractmethod
     def page_items(self) -> list[ToolItem]:

@@ -232,18 +232,19 @@ class SignalSettings(CheckedSettings):
         """Return how the reranker and the selector are used; None for one that is not."""
         return None, None
 
-    def check_encoder(self, encoder: str | None) -> None:
+    def check_encoder(self, encoder: str | None, own: str | None = None) -> None:
         """Refuse a calibration or thresholds that belong to another encoder.
 
         Args:
             encoder: The name of what embeds the queries, None where that is not known.
+            own: The name of the wrapper's own encoder, which may embed texts again; None without.
 
         Raises:
             CalibrationError: The calibration was fitted with another one.
             ConfigurationError: The thresholds were chosen for another one.
         """
         for bound in (self.fitted_calibration, self.thresholds):
-            if bound is not None:
+            if bound is not None and (own is None or own != bound.encoder):
                 bound.require_encoder(encoder)
 
     def _calibrator(self) -> Calibrator | None:

@@ -378,13 +378,21 @@ class Calibration:
         check_sample(len(self.answerable), max_false_none)
         return replace(self, max_false_none=max_false_none)
 
+    def fits_encoder(self, encoder: str | None) -> bool:
+        """Return False where both names are known and differ: this is of another encoder.
+
+        Args:
+            encoder: The name of an encoder, None where it is not known.
+        """
+        return None in (self.encoder, encoder) or encoder == self.encoder
+
     def require_encoder(self, encoder: str | None) -> None:
         """Refuse another encoder than the one this was fitted with.
 
         Raises:
             CalibrationError: Both names are known and differ.
         """
-        if self.encoder is not None and encoder is not None and encoder != self.encoder:
+        if not self.fits_encoder(encoder):
             raise CalibrationError(
                 f"this calibration was fitted with the encoder {self.encoder!r} and cannot be "
                 f"used with {encoder!r}: cosines of two encoders have different scales; fit anew"

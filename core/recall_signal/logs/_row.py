@@ -31,9 +31,6 @@ class _Settings(Protocol):
     @property
     def retriever(self) -> str | None: ...
 
-    @property
-    def encoder(self) -> str | None: ...
-
 
 class Finished(Protocol):
     """The end of a query, as far as a log needs it."""
@@ -60,6 +57,9 @@ class Finished(Protocol):
     def seconds(self) -> float | None: ...
 
     @property
+    def encoder(self) -> str | None: ...
+
+    @property
     def settings(self) -> _Settings: ...
 
 
@@ -82,7 +82,7 @@ def row_of(
         microseconds,
         run_id,
         retriever or settings.retriever,
-        settings.encoder,
+        outcome.encoder,
         used.get("id"),
         used.get("status"),
         confidence.level,
