@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from langchain_core.embeddings import Embeddings
@@ -53,7 +54,7 @@ class LangChainPort:
         self._workers = Workers()
         inner = unwrap(bare.retriever)
         self.is_async_only = isinstance(inner, RunnableLambda) and not hasattr(inner, "func")
-        self.may_call_a_language_model = holds_instance(bare.retriever, (BaseLanguageModel,))
+        self.only_on_request = holds_instance(bare.retriever, (BaseLanguageModel, *_remembering()))
 
     @property
     def encoder_name(self) -> str | None:
@@ -81,3 +82,11 @@ class LangChainPort:
         if encoder is None:
             return None
         return [await embed_question(workers, encoder, text) for text in texts]
+
+
+def _remembering() -> Iterator[type]:
+    """Yield the retrievers that note what they have found, where their module is loaded."""
+    module = sys.modules.get("langchain_classic.retrievers.time_weighted_retriever")
+    found = getattr(module, "TimeWeightedVectorStoreRetriever", None)
+    if found is not None:
+        yield found

@@ -51,7 +51,7 @@ class LlamaIndexPort:
         self._name_of = name_of
         self._seen = EncodersSeen()
         self._workers = Workers()
-        self.may_call_a_language_model = _may_call_a_model(bare.retriever)
+        self.only_on_request = _may_call_a_model(bare.retriever)
 
     @property
     def encoder_name(self) -> str | None:

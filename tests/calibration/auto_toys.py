@@ -45,7 +45,7 @@ class Port:
     encoder: HashEncoder | None = None
     encoder_name: str | None = "toy"
     is_async_only: bool = False
-    may_call_a_language_model: bool = False
+    only_on_request: bool = False
     asked: list[str] = field(default_factory=list)
 
     def search(self, query: str) -> Pool:

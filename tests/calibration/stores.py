@@ -66,7 +66,7 @@ class VectorStore:
     seed: int = 0
     encoder_name: str | None = "hash"
     is_async_only: bool = False
-    may_call_a_language_model: bool = False
+    only_on_request: bool = False
 
     def __post_init__(self) -> None:
         self.vectors = unit(self.encoder(self.texts))

@@ -90,7 +90,7 @@ def test_wrappers_do_not_know_of_each_other() -> None:
 
 @pytest.mark.parametrize("reason", ["model", "environment"])
 def test_it_is_off_where_it_may_not_start(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    port = Port(may_call_a_language_model=reason == "model")
+    port = Port(only_on_request=reason == "model")
     if reason == "environment":
         monkeypatch.setenv("RECALL_SIGNAL_AUTO", "off")
     auto = engine(port)

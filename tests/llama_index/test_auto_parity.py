@@ -12,6 +12,7 @@ from threading import Event
 from typing import Any
 
 import pytest
+from langchain_classic.retrievers import TimeWeightedVectorStoreRetriever
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
@@ -171,6 +172,13 @@ def test_a_pickled_copy_brings_the_calibration_along() -> None:
     assert again.calibration == wrapper.current_calibration
     passed = wrapper.with_calibration(wrapper.current_calibration)
     assert pickle.loads(pickle.dumps(passed._watcher)) is None
+
+
+def test_a_memory_that_notes_what_was_found_is_not_searched_by_itself() -> None:
+    store = langchain().retriever.vectorstore
+    memory = TimeWeightedVectorStoreRetriever(vectorstore=store)
+    wrapper = lc.RecallRetriever(retriever=memory, calibration="auto")
+    assert (wrapper.calibration_status, wrapper.wait_until_calibrated(LONG)) == ("off", False)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ class Port:
     """A port with an encoder that fails."""
 
     encoder_name = "e"
-    is_async_only = may_call_a_language_model = False
+    is_async_only = only_on_request = False
 
     def search(self, query: str) -> Pool:
         return search(query)
@@ -142,7 +142,7 @@ def test_a_watched_retriever_is_asked_once_a_day(
 
 def test_watch_refuses_what_it_cannot_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LogWriter(tmp_path) as log:
-        for name, words in (("is_async_only", "acheck"), ("may_call_a_language_model", "48")):
+        for name, words in (("is_async_only", "acheck"), ("only_on_request", "48")):
             port = Port()
             setattr(port, name, True)
             with pytest.raises(ConfigurationError, match=words):

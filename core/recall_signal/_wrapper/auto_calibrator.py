@@ -220,7 +220,7 @@ class AutoCalibrator:
     # Starting.
 
     def _may_start(self) -> bool:
-        return not is_switched_off() and not self._port().may_call_a_language_model
+        return not is_switched_off() and not self._port().only_on_request
 
     def _start(self, purpose: Purpose, *, anew: bool = False) -> None:
         port, state = self._port(), self._state

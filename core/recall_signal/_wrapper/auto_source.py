@@ -91,7 +91,10 @@ class _Outcome(Protocol):
 _OTHERS = "these cosines are of another encoder than the one that the calibration is of"
 
 _REASONS: dict[CalibrationStatus, str] = {
-    "off": "the background calibration is switched off, or would call a language model",
+    "off": (
+        "the background calibration is switched off, or would call a language model or change "
+        "what is stored"
+    ),
     "waiting": "the calibration starts after the first query",
     "fitting": "the calibration is being learned",
     "not_measurable": "this retriever gave no cosines to calibrate with",

@@ -27,8 +27,8 @@ class RetrieverPort(Protocol):
         """True where `search` cannot be used."""
 
     @property
-    def may_call_a_language_model(self) -> bool:
-        """True where a search is known to cost a call of a language model."""
+    def only_on_request(self) -> bool:
+        """True where a search is known to call a language model, or to change what is stored."""
 
     def search(self, query: str) -> Pool:
         """The pool of a query, with ids and texts."""
@@ -55,7 +55,7 @@ class SearchPort:
     function: Callable[[str], Any]
     encoder_name: str | None = None
     is_async_only: bool = False
-    may_call_a_language_model: bool = False
+    only_on_request: bool = False
 
     def search(self, query: str) -> Pool:
         """The pool that the function returns."""

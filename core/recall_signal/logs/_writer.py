@@ -205,7 +205,7 @@ class LogWriter:
 
         Raises:
             ConfigurationError: It can only be searched asynchronously (call `acheck` once a day),
-                or is known to call a language model for each search.
+                or is known to call a language model, or to change what is stored, in each search.
         """
         port = port_of(retriever)
         if port.is_async_only:
@@ -213,10 +213,10 @@ class LogWriter:
                 "watch needs a retriever with a synchronous search; await acheck(retriever) once "
                 "a day instead"
             )
-        if port.may_call_a_language_model:
+        if port.only_on_request:
             raise ConfigurationError(
-                "watch would call a language model 48 times a day; call check(retriever) where "
-                "that is wanted"
+                "watch would call a language model, or change what is stored, 48 times a day; call "
+                "check(retriever) where that is wanted"
             )
         if not is_switched_off():
             self._daily.append(_Daily(self.folder, partial(self.check, retriever)))
