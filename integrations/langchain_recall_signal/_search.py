@@ -125,6 +125,8 @@ class Call:
         except Exception as error:
             log.warning("reading the search failed: %s", type(original(error)).__name__)
             candidates, settled = unread(documents, self.k), limit == self.k
+        vector = self.recorder.query_vector
+        candidates.dimension = None if vector is None else len(vector)
         if not settled:
             own = validate_page((yield self._retrieve(reader.retriever, self.k)), Document)
             candidates = with_page(candidates, own)

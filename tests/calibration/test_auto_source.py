@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from recall_signal import AutoCalibration, Baseline, RecallConfidence, assess
+from recall_signal import AutoCalibration, Baseline, Calibration, RecallConfidence, assess
 from recall_signal._wrapper.auto_calibrator import Carried
 from recall_signal._wrapper.auto_models import holds_instance
 from recall_signal._wrapper.auto_source import WatchedCalibration, watcher_of
 from tests.calibration.auto_toys import LONG, Port, aquery, engine
-from tests.calibration.toys import calibration
+from tests.calibration.toys import Toy, calibration
 
 
 @dataclass
@@ -20,6 +20,7 @@ class Outcome:
     cosines: Any
     confidence: RecallConfidence
     encoder: str | None = None
+    dimension: int | None = None
 
     @classmethod
     def of(cls, cosines: list[float | None]) -> Outcome:
@@ -192,3 +193,11 @@ def test_a_calibration_judges_the_cosines_of_its_own_encoder_only() -> None:
         outcome = Outcome([0.5], assess([0.5]), encoder)
         source.observe(outcome, is_plain=True, is_async=False)
     assert len(watcher.seen) == 1
+
+
+def test_a_calibration_is_not_in_force_for_vectors_of_another_length() -> None:
+    fitted = Calibration.fit(Toy(), encoder="one").with_fingerprint([[1.0] * 8] * 8)
+    source = WatchedCalibration(Watcher(status="ready", calibration=fitted))
+    assert source.current("one", 8) is source.current("one") is fitted
+    said = assess([0.5, 0.4, 0.3], calibration=source.current("one", 7)).rationale
+    assert "Uncalibrated: these cosines are of another encoder" in said

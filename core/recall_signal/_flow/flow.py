@@ -67,19 +67,22 @@ def recall_flow(
     with collect_selections(pages_inside) as made_inside:
         found = yield from _found(query, search)
     cosines, source, reason = found.cosines, found.source, found.reason
-    encoder = found.encoder or settings.encoder
+    encoder, dimension = found.encoder or settings.encoder, found.dimension
     cache = None if reason == "score_out_of_range" else settings.cache
     if cosines is None and found.items and cache is not None:
         items = found.items[: settings.embed_limit]
         cosines, embed_reason = yield from embed_again(query, items, settings.text_of, cache)
         source, reason = ("embeddings", None) if cosines else (None, embed_reason)
-        encoder = settings.own_encoder
+        encoder, dimension = settings.own_encoder, None
     count, scores = len(found.items), found.scores
     if cosines is None or len(cosines) != count:
         cosines = _pad(cosines, count)
     if scores is not None and len(scores) != count:
         scores = _pad(scores, count)
-    confidence, calibrator = _assess_safely(query, found.items, cosines, scores, settings, encoder)
+    embedded_by = encoder, dimension
+    confidence, calibrator = _assess_safely(
+        query, found.items, cosines, scores, settings, embedded_by
+    )
     confidence = _with_reason(confidence, query, reason, count)
     if confidence.reason in _NO_COSINES:
         cosines, source = [None] * count, None
@@ -124,6 +127,7 @@ def recall_flow(
         ranked=ranked,
         seconds=perf_counter() - started,
         encoder=encoder,
+        dimension=dimension,
     )
 
 
@@ -173,7 +177,7 @@ def _assess_safely(
     cosines: Sequence[float | None],
     scores: Sequence[float | None] | None,
     settings: FlowSettings[Item],
-    encoder: str | None,
+    embedded_by: tuple[str | None, int | None],
 ) -> tuple[RecallConfidence, Calibrator | None]:
     """Judge the candidates; a calibration that fails leaves the uncalibrated signal.
 
@@ -183,7 +187,7 @@ def _assess_safely(
     cuts = settings.thresholds
 
     def calibrated() -> tuple[RecallConfidence, Calibrator | None]:
-        calibrator = settings.calibration.current(encoder)
+        calibrator = settings.calibration.current(*embedded_by)
         if getattr(calibrator, "reads_words", False):
             pool = pool_of(query, items, cosines, scores, settings)
             judged = assess(pool, thresholds=cuts, calibration=calibrator)

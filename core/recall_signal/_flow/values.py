@@ -44,6 +44,7 @@ class Candidates(Generic[Item]):
         source: Where the cosines came from.
         reason: Why there are no cosines.
         encoder: Name of the encoder of these cosines, None where it is that of the settings.
+        dimension: Length of the question's vector in the search, None where it was not seen.
     """
 
     items: Sequence[Item]
@@ -53,6 +54,7 @@ class Candidates(Generic[Item]):
     source: CosineSource | None = None
     reason: str | None = None
     encoder: str | None = None
+    dimension: int | None = None
 
 
 _NOTHING = nullcontext()
@@ -61,12 +63,17 @@ _NOTHING = nullcontext()
 class CalibrationSource(Protocol):
     """Where a wrapper's calibration comes from; looked up once in each query."""
 
-    def current(self, encoder: str | None = None) -> Calibrator | None:
+    def current(
+        self, encoder: str | None = None, dimension: int | None = None
+    ) -> Calibrator | None:
         """Return the calibration in force, None where there is none.
+
+        The calibration of another encoder is not in force.
 
         Args:
             encoder: Name of the encoder of the cosines that it is to judge, None where that is not
-                known; the calibration of another one is not in force.
+                known.
+            dimension: Length of its vectors, likewise.
         """
         ...
 
@@ -96,7 +103,11 @@ class FixedCalibration:
 
     calibrator: Calibrator | None
 
-    def current(self, encoder: str | None = None) -> Calibrator | None:  # noqa: ARG002
+    def current(
+        self,
+        encoder: str | None = None,  # noqa: ARG002
+        dimension: int | None = None,  # noqa: ARG002
+    ) -> Calibrator | None:
         """Return the calibration."""
         return self.calibrator
 
@@ -172,6 +183,7 @@ class Outcome(Generic[Item]):
         ranked: The reranker's result, None without one.
         seconds: From the beginning of the search to the reports.
         encoder: Name of the encoder of the cosines, None where that is not known.
+        dimension: Length of its vectors, likewise.
     """
 
     query: str
@@ -191,6 +203,7 @@ class Outcome(Generic[Item]):
     ranked: Reranked | None = None
     seconds: float | None = None
     encoder: str | None = None
+    dimension: int | None = None
 
     @property
     def rerank(self) -> RerankReport | None:

@@ -87,6 +87,9 @@ class _Outcome(Protocol):
     @property
     def encoder(self) -> str | None: ...
 
+    @property
+    def dimension(self) -> int | None: ...
+
 
 _OTHERS = "these cosines are of another encoder than the one that the calibration is of"
 
@@ -132,11 +135,11 @@ class WatchedCalibration:
 
     watcher: Watcher
 
-    def current(self, encoder: str | None = None) -> Calibrator:
+    def current(self, encoder: str | None = None, dimension: int | None = None) -> Calibrator:
         """Return the calibration in force, or what says why there is none."""
         judge = self.watcher.judge
         if judge is not None:
-            return judge if self._is_of(encoder) else Uncalibrated(_OTHERS)
+            return judge if self._is_of(encoder, dimension) else Uncalibrated(_OTHERS)
         return Uncalibrated(self.watcher.notice or _REASONS.get(self.watcher.status, "it changes"))
 
     def entry(self) -> dict[str, str | None] | None:
@@ -161,7 +164,8 @@ class WatchedCalibration:
                 nothing is learned.
             is_async: Whether the query ran on the running event loop.
         """
-        if self.watcher.learns and not (is_plain and self._is_of(outcome.encoder)):
+        is_own = self._is_of(outcome.encoder, outcome.dimension)
+        if self.watcher.learns and not (is_plain and is_own):
             return
         observed = _figures(outcome)
         if is_async:
@@ -169,10 +173,10 @@ class WatchedCalibration:
         else:
             self.watcher.after_query(observed)
 
-    def _is_of(self, encoder: str | None) -> bool:
+    def _is_of(self, encoder: str | None, dimension: int | None) -> bool:
         """Return False where the calibration is known to be of another encoder."""
         calibration = self.watcher.calibration
-        return calibration is None or calibration.fits_encoder(encoder)
+        return calibration is None or calibration.fits_encoder(encoder, dimension)
 
 
 def watcher_of(

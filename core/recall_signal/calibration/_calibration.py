@@ -378,13 +378,18 @@ class Calibration:
         check_sample(len(self.answerable), max_false_none)
         return replace(self, max_false_none=max_false_none)
 
-    def fits_encoder(self, encoder: str | None) -> bool:
-        """Return False where both names are known and differ: this is of another encoder.
+    def fits_encoder(self, encoder: str | None, dimension: int | None = None) -> bool:
+        """Return False where names or dimensions are known and differ: this is of another encoder.
 
         Args:
             encoder: The name of an encoder, None where it is not known.
+            dimension: The length of its vectors, likewise.
         """
-        return None in (self.encoder, encoder) or encoder == self.encoder
+        fingerprint = None if self.canaries is None else self.canaries.fingerprint
+        of_fit = None if fingerprint is None else fingerprint.dimensions
+        return (None in (self.encoder, encoder) or encoder == self.encoder) and (
+            None in (of_fit, dimension) or dimension == of_fit
+        )
 
     def require_encoder(self, encoder: str | None) -> None:
         """Refuse another encoder than the one this was fitted with.
