@@ -96,8 +96,9 @@ class Call:
             InvalidResultError: It returned something other than a list of documents.
         """
         reader = self.reader
-        if reader.arms is not None:
-            tree = ArmTree(reader.arms)
+        readers = reader.arms
+        if readers is not None:
+            tree = ArmTree(readers)
             target = tree.rebuilt(reader.retriever)
             if target is not reader.retriever:
                 return (yield from self._composite(tree, target))
