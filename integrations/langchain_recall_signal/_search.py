@@ -170,11 +170,13 @@ class Call:
             tree.finish()
             log.warning("looking into the retriever failed: %s", type(raised).__name__)
             own = yield self._retrieve(reader.retriever, self.limit)
-            reader.arms = None  # it works without only, and will the next time
+            if tree.readers.fail():
+                reader.arms = None
             documents = validate_page(own, Document)
             return Candidates(documents, self._first(documents), reason="no_score_access")
         finally:
             tree.finish()
+        tree.readers.succeed()
         arms = ArmReading(
             record=tree.record,
             question=self.question,

@@ -306,11 +306,26 @@ class TestOnesOwnClass:
 
         bare = Strict(store=simple_store(8))
         wrapped = RecallRetriever(retriever=bare)
-        for _ in range(2):
+        for _ in range(5):
             response = wrapped.recall(QUERY)
             assert plain(response.documents) == plain(Own(store=bare.store).invoke(QUERY))
             assert response.confidence.reason == "no_score_access"
-        assert caplog.text.count("looking into the retriever failed: TypeError") == 1
+        assert caplog.text.count("looking into the retriever failed: TypeError") == 3
+
+    def test_a_passing_error_costs_the_sight_of_one_call(self) -> None:
+        class Unsteady(Own):
+            fails: Any = None
+
+            def found(self, query: str) -> list[Document]:
+                if next(self.fails):
+                    raise ValueError("no JSON")
+                return super().found(query)
+
+        lost, seen = [True, False], [False]  # fails on views, and goes well without
+        fails = [*lost * 2, *seen, *lost * 2, *seen, *lost * 3, *seen]
+        wrapped = RecallRetriever(retriever=Unsteady(store=simple_store(8), fails=iter(fails)))
+        levels = [wrapped.recall(QUERY).confidence.level != "unknown" for _ in range(10)]
+        assert levels == [False, False, True, False, False, True, *[False] * 4]
 
     @pytest.mark.parametrize("error", [ConnectionError, ValueError, StopIteration])
     def test_its_own_errors_are_raised(self, error: type[Exception]) -> None:

@@ -38,6 +38,9 @@ _CLOSED = (BaseLanguageModel, RetrieverSettings)
 
 _PARTS = (VectorStore, Runnable, list, tuple, dict)
 
+_FAILURES = 3
+"""Failures in a row that are not taken for a passing one."""
+
 _GIVING_OUT = ("prepare", "with_config")
 """Methods of configurable runnables that return other runnables."""
 
@@ -63,6 +66,7 @@ class ArmReaders:
     def __init__(self, kind: ScoreKind | None) -> None:
         self._kind = kind
         self._known: dict[int, ArmReader] = {}
+        self._failures = 0
 
     def of(self, store: VectorStore) -> ArmReader:
         """Return the reader of a store."""
@@ -74,6 +78,15 @@ class ArmReaders:
     def keep(self, arms: list[Arm]) -> None:
         """Keep the readers of the stores that the retriever has now, and no others."""
         self._known = {id(arm.reader.store): arm.reader for arm in arms}
+
+    def succeed(self) -> None:
+        """Note a call that went well on views."""
+        self._failures = 0
+
+    def fail(self) -> bool:
+        """Note a call that failed on views only; return whether to try no more."""
+        self._failures += 1
+        return self._failures >= _FAILURES
 
 
 class ArmTree:
