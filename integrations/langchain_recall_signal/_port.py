@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
@@ -51,7 +52,9 @@ class LangChainPort:
         self._workers = Workers()
         inner = unwrap(bare.retriever)
         self.is_async_only = isinstance(inner, RunnableLambda) and not hasattr(inner, "func")
-        self.may_call_a_language_model = holds_instance(bare.retriever, (BaseLanguageModel,))
+        self.may_call_a_language_model = holds_instance(
+            bare.retriever, (BaseLanguageModel,), _is_document
+        )
 
     @property
     def encoder_name(self) -> str | None:
@@ -79,3 +82,7 @@ class LangChainPort:
         if encoder is None:
             return None
         return [await embed_question(workers, encoder, text) for text in texts]
+
+
+def _is_document(part_class: type) -> bool:
+    return issubclass(part_class, Document)
