@@ -23,6 +23,7 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from langchain_recall_signal.stores import find_adapter
 from recall_signal import ConfigurationError
 from recall_signal._wrapper.call_arguments import Accepted
+from recall_signal._wrapper.views import shares_state
 
 __all__ = [
     "accepted_arguments",
@@ -91,7 +92,7 @@ def exposes_scores(retriever: Runnable[str, list[Document]]) -> bool:
     inner = _plain_retriever(retriever)
     if inner is None:
         return False
-    return inner.search_type in _TAPPED_SEARCHES and hasattr(inner.vectorstore, "__dict__")
+    return inner.search_type in _TAPPED_SEARCHES and shares_state(inner.vectorstore)
 
 
 def page_size(retriever: Runnable[str, list[Document]], k: int | None) -> int | None:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
+from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
@@ -54,7 +55,8 @@ class LangChainPort:
         self._workers = Workers()
         inner = unwrap(bare.retriever)
         self.is_async_only = isinstance(inner, RunnableLambda) and not hasattr(inner, "func")
-        self.only_on_request = holds_instance(bare.retriever, (BaseLanguageModel, *_remembering()))
+        kinds = (BaseLanguageModel, *_remembering())
+        self.only_on_request = holds_instance(bare.retriever, kinds, _is_document)
 
     @property
     def encoder_name(self) -> str | None:
@@ -90,3 +92,7 @@ def _remembering() -> Iterator[type]:
     found = getattr(module, "TimeWeightedVectorStoreRetriever", None)
     if found is not None:
         yield found
+
+
+def _is_document(part_class: type) -> bool:
+    return issubclass(part_class, Document)

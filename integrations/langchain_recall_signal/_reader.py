@@ -83,12 +83,13 @@ class Reader(HitsReader):
         retriever = self.retriever
         if not self.taps or (self._unsupported and self._is_unsupported(kwargs)):
             return retriever, k, k
+        view = self.tapped()
+        if view is retriever:
+            return retriever, k, k
         page = page_size(retriever, k)
         if page and not self._widens:
             self._widens = self.is_prefix_stable()
-        if page and self._widens:
-            return self.tapped(), page, max(page, self.pool_size)
-        return self.tapped(), page, k
+        return view, page, max(page, self.pool_size) if page and self._widens else k
 
     def _is_unsupported(self, kwargs: Mapping[str, object]) -> bool:
         """Return whether scores cannot be seen in a search with these arguments."""
@@ -132,13 +133,20 @@ class Reader(HitsReader):
         return "store_not_recognised" if tree.arms else "no_score_access"
 
     def tapped(self) -> Runnable[str, list[Document]]:
-        """Return the retriever on a view of its store, made again when its settings change."""
+        """Return the retriever on a view of its store, made again when its settings change.
+
+        Where there is no view of them, or the store was exchanged, the retriever itself.
+        """
         retriever, made, settings = self.retriever, self._tapped, vars(self.retriever)
         if made is not None and all(map(is_, made[0], settings.values())):
             return made[1]
         if searched_store(retriever) is not self.store:  # exchanged since this call began
             return retriever
-        view, self._tapped = tapped(retriever), None
+        try:
+            view, self._tapped = tapped(retriever), None
+        except Exception as error:
+            log.warning("a store could not be looked into: %s", type(error).__name__)
+            return retriever
         if isinstance(retriever, VectorStoreRetriever):
             self._tapped = list(settings.values()), view
         return view

@@ -96,8 +96,9 @@ class Call:
             InvalidResultError: It returned something other than a list of documents.
         """
         reader = self.reader
-        if reader.arms is not None:
-            tree = ArmTree(reader.arms)
+        readers = reader.arms
+        if readers is not None:
+            tree = ArmTree(readers)
             target = tree.rebuilt(reader.retriever)
             if target is not reader.retriever:
                 return (yield from self._composite(tree, target))
@@ -171,11 +172,13 @@ class Call:
             tree.finish()
             log.warning("looking into the retriever failed: %s", type(raised).__name__)
             own = yield self._retrieve(reader.retriever, self.limit)
-            reader.arms = None  # it works without only, and will the next time
+            if tree.readers.fail():
+                reader.arms = None
             documents = validate_page(own, Document)
             return Candidates(documents, self._first(documents), reason="no_score_access")
         finally:
             tree.finish()
+        tree.readers.succeed()
         arms = ArmReading(
             record=tree.record,
             question=self.question,

@@ -1,7 +1,7 @@
 """Record the scores of one search.
 
-A `VectorStoreRetriever` drops the scores of its store. Here it runs on a second view of the
-same store: an object that shares the store's attributes, answers `similarity_search` with
+A `VectorStoreRetriever` drops the scores of its store. Here a view of it runs on a view of the
+same store, which shares the store's attributes, answers `similarity_search` with
 `similarity_search_with_score`, and records the numbers for the call that runs in this context.
 Neither the retriever nor the store is touched, and there is exactly one search.
 """
@@ -12,9 +12,9 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache, partial
-from types import NoneType, new_class
-from typing import Any, TypeAlias, TypeVar
+from functools import partial
+from types import NoneType
+from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
@@ -26,20 +26,18 @@ from langchain_recall_signal.stores import Hits
 from langchain_recall_signal.stores._base import SCORED_SEARCH, AnyAdapter
 from recall_signal import InvalidResultError
 from recall_signal._steps.failures import contained, original
+from recall_signal._wrapper.views import replaced, view_of
 
 __all__ = [
     "Recorder",
     "Tap",
     "current_recorder",
     "search_names",
-    "sharing_state",
     "tap_of",
     "tapped",
 ]
 
 log = logging.getLogger(__name__)
-
-Part = TypeVar("Part")
 
 ScoredDocuments: TypeAlias = Sequence[tuple[Document, float | None]]
 _Search: TypeAlias = Callable[..., object]
@@ -178,52 +176,32 @@ def _recorder() -> Recorder:
 
 
 def tapped(retriever: Runnable[str, list[Document]]) -> Runnable[str, list[Document]]:
-    """Return the same retriever, settings and bindings included, on a view of its store."""
+    """Return the same retriever, settings and bindings included, on a view of its store.
+
+    Raises:
+        TypeError: There is no view of the store, or of what holds it.
+    """
     if isinstance(retriever, RunnableBindingBase):
-        return retriever.model_copy(update={"bound": tapped(retriever.bound)})
+        return replaced(retriever, {"bound": tapped(retriever.bound)})
     if not isinstance(retriever, VectorStoreRetriever):
         raise TypeError("only a VectorStoreRetriever is tapped (see exposes_scores)")
-    return retriever.model_copy(update={"vectorstore": _view(retriever.vectorstore)})
+    view = view_of(retriever.vectorstore, _searches, None)
+    return replaced(retriever, {"vectorstore": view})
 
 
-def _view(store: VectorStore) -> VectorStore:
-    return sharing_state(_view_class(type(store)), store)
-
-
-_STATE = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
-"""Attributes that hold an object's state; the last three in pydantic's models."""
-
-
-def sharing_state(view_class: type, original: Part) -> Part:
-    """Return an object of a subclass whose attributes are the original's own."""
-    view: Part = object.__new__(view_class)
-    for name in _STATE:
-        if hasattr(original, name):
-            object.__setattr__(view, name, getattr(original, name))
-    return view
-
-
-@cache
-def _view_class(store_class: type[VectorStore]) -> type[VectorStore]:
-    """Make a subclass under the same name, so that traces go on naming the store's class."""
-    plain, scored = _plain_searches(store_class), _scored_searches(store_class)
-    namespace: dict[str, object] = {
-        "__slots__": (),
-        "__module__": store_class.__module__,
-        "__qualname__": store_class.__qualname__,
-        "__del__": _skip_close,
-        **{search.__name__: search for search in (*plain, *scored)},
+def _searches(store_class: type) -> dict[str, _Search]:
+    """Make the searches of a view of a store."""
+    made = {
+        search.__name__: search
+        for search in (*_plain_searches(store_class), *_scored_searches(store_class))
     }
     for name in (
         "similarity_search_with_score_by_vector",
         "asimilarity_search_with_score_by_vector",
     ):
         if hasattr(store_class, name):
-            namespace[name] = _seeing_the_vector(getattr(store_class, name))
-    view_class: type[VectorStore] = new_class(
-        store_class.__name__, (store_class,), exec_body=lambda body: body.update(namespace)
-    )
-    return view_class
+            made[name] = _seeing_the_vector(getattr(store_class, name))
+    return made
 
 
 def _plain_searches(store_class: Any) -> tuple[_Search, _Search]:
@@ -303,10 +281,6 @@ def _aby_vector(store: VectorStore, recorder: Recorder) -> Callable[..., Awaitab
     twin: Callable[..., Awaitable[Any]] | None
     twin = getattr(store, f"a{recorder.tap.by_vector}", None)
     return twin or partial(run_in_executor, None, _by_vector(store, recorder))
-
-
-def _skip_close(_view: object) -> None:
-    """Close nothing when a view goes: the store does that for what it opened."""
 
 
 def _seeing_the_vector(search: _Search) -> _Search:

@@ -8,7 +8,6 @@ are read here and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from inspect import unwrap
 
@@ -25,6 +24,7 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryT
 from llama_index.core.vector_stores.types import VectorStoreQueryResult
 
 from recall_signal._flow.items import has_settled_page
+from recall_signal._wrapper.views import replaced
 
 __all__ = [
     "VectorSearch",
@@ -99,7 +99,7 @@ class VectorSearch:
 
 def vector_search(retriever: BaseRetriever) -> VectorSearch | None:
     """Return how this retriever searches; None for any but LlamaIndex's own vector retriever."""
-    if not isinstance(retriever, VectorIndexRetriever) or _overrides_search(type(retriever)):
+    if not isinstance(retriever, VectorIndexRetriever) or _overrides_search(retriever.__class__):
         return None
     top_k = retriever.similarity_top_k
     return VectorSearch(
@@ -121,26 +121,23 @@ def with_larger_top_k(
     *,
     may_drop: bool = False,
 ) -> VectorIndexRetriever:
-    """Copy a retriever for one call, to search wider and return what it would itself.
+    """Return a view of a retriever for one call, which searches wider and returns what it would.
 
     Args:
         search: The retriever, which stays as it is.
-        limit: How many hits the copy asks for; None leaves its own number.
+        limit: How many hits the view asks for; None leaves its own number.
         size: How many of them make the page; None for all.
         hits: Receives every hit of the search, before `IndexNode` objects are resolved.
         ids: Receives the store's own ids of these hits, where it gave any.
         may_drop: Whether the store may leave out hits after it has applied its limit: the first
             of a wider search then reach further than a search for the page alone.
+
+    Raises:
+        TypeError: There is no view of it.
     """
-    view = copy(search.retriever)
-    if limit is not None:
-        view.similarity_top_k = limit
 
     def narrow() -> VectorIndexRetriever:
-        made = copy(search.retriever)
-        if size is not None:
-            made.similarity_top_k = size
-        return made
+        return replaced(search.retriever, _top_k(size))
 
     def is_settled(nodes: Sequence[NodeWithScore]) -> bool:
         dropped = may_drop and limit is not None and limit != size and len(nodes) < limit
@@ -163,12 +160,16 @@ def with_larger_top_k(
         ids[:] = result.ids or ()
         return search.retriever._convert_nodes_to_scored_nodes(result)
 
-    vars(view).update(
-        _convert_nodes_to_scored_nodes=convert,
-        _handle_recursive_retrieval=resolve,
-        _ahandle_recursive_retrieval=aresolve,
-    )
-    return view
+    hooks = {
+        "_convert_nodes_to_scored_nodes": convert,
+        "_handle_recursive_retrieval": resolve,
+        "_ahandle_recursive_retrieval": aresolve,
+    }
+    return replaced(search.retriever, _top_k(limit) | hooks)
+
+
+def _top_k(number: int | None) -> dict[str, object]:
+    return {} if number is None else {"_similarity_top_k": number}
 
 
 def store_ids(retriever: VectorIndexRetriever, node_ids: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index_recall_signal._annotation import RetrieverFields
 from llama_index_recall_signal._internals import VectorSearch, fusion_arms, vector_search
 from llama_index_recall_signal._keywords import is_keyword_retriever, keyword_classes
+from llama_index_recall_signal._nodes import is_data
 from llama_index_recall_signal.stores import find_adapter
 from recall_signal import ScoreKind
 from recall_signal._wrapper.auto_models import holds_instance
@@ -70,7 +71,8 @@ def _may_be_heard(retriever: BaseRetriever) -> bool:
     parts += _named_in(type(retriever)._retrieve)
     if any(isinstance(part, _CODE) for part in parts):
         return True
-    return holds_instance(parts, (VectorIndexRetriever, VectorStoreIndex, *keyword_classes()))
+    heard = (VectorIndexRetriever, VectorStoreIndex, *keyword_classes())
+    return holds_instance(parts, heard, is_data)
 
 
 def _named_in(method: Callable[..., object]) -> list[object]:

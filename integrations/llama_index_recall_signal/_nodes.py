@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
+from llama_index.core.schema import BaseNode, IndexNode, MetadataMode, NodeWithScore
 
 from recall_signal._flow.items import item_id
 from recall_signal._pydantic import copy_with
@@ -24,6 +24,7 @@ __all__ = [
     "content",
     "encoded_text",
     "id_of",
+    "is_data",
     "prompt_text",
     "scored_under",
     "without_report",
@@ -35,6 +36,11 @@ AnyNode = TypeVar("AnyNode", NodeWithScore, BaseNode)
 def id_of(key: str | None, item: NodeWithScore) -> str | None:
     """Return the id: what the node's metadata has under `key`, else the node's own."""
     return item_id(item.node.metadata, key, item.node.node_id)
+
+
+def is_data(part_class: type) -> bool:
+    """Return whether a class is that of nodes which lead to nothing that could be called."""
+    return issubclass(part_class, BaseNode) and not issubclass(part_class, IndexNode)
 
 
 def encoded_text(item: NodeWithScore) -> str:

@@ -11,6 +11,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.retrievers import QueryFusionRetriever
 
+from llama_index_recall_signal._nodes import is_data
 from llama_index_recall_signal._response import RecallResponse
 from recall_signal import Pool
 from recall_signal._steps.blocking import run_apart
@@ -88,5 +89,5 @@ class LlamaIndexPort:
 def _may_call_a_model(retriever: object) -> bool:
     """A fusion keeps a model, but calls it only for further queries."""
     if type(retriever) is QueryFusionRetriever and retriever.num_queries <= 1:
-        return holds_instance(retriever._retrievers, (BaseLLM,))
-    return holds_instance(retriever, (BaseLLM,))
+        return holds_instance(retriever._retrievers, (BaseLLM,), is_data)
+    return holds_instance(retriever, (BaseLLM,), is_data)

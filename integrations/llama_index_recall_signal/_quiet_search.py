@@ -43,7 +43,7 @@ def search(view: VectorIndexRetriever, bundle: QueryBundle) -> list[NodeWithScor
     """Return what `retrieve` returns; its events and spans are left out where nobody hears them.
 
     Args:
-        view: A copy of LlamaIndex' own retriever, whose search no subclass has overridden.
+        view: A view of LlamaIndex' own retriever, whose search no subclass has overridden.
         bundle: The query; the search may leave its vector here.
     """
     if _is_heard(view):

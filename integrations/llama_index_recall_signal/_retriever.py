@@ -44,6 +44,7 @@ from llama_index_recall_signal._internals import (
     vector_search,
 )
 from llama_index_recall_signal._measurable import never_measures
+from llama_index_recall_signal._nodes import is_data
 from llama_index_recall_signal._port import LlamaIndexPort
 from llama_index_recall_signal._response import RecallResponse
 from llama_index_recall_signal._search import Call
@@ -154,7 +155,7 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
 
     def _compile(self, fields: RetrieverFields | None = None) -> LlamaIndexRuntime:
         fields = fields or self._fields
-        self._arm = find_instance(fields.retriever, VectorIndexRetriever)
+        self._arm = find_instance(fields.retriever, VectorIndexRetriever, is_data)
         runtime = compile_runtime(fields, self._arm)
         self._watcher = watcher_of(
             fields.calibration,

@@ -51,7 +51,7 @@ class Retrieve:
         retriever: The retriever.
         recorder: Hears the searches inside; None hears nothing.
         extra: Whether the search is wider than the caller's own.
-        view: The retriever, where it is a copy of LlamaIndex' own for this one call.
+        view: The retriever, where it is a view of LlamaIndex' own for this one call.
     """
 
     name: ClassVar[str] = "retrieve"
@@ -184,11 +184,20 @@ class Call:
             return Candidates(returned, page, reason="adapter_failed")
 
     def _unseen(self, search: VectorSearch) -> Search[NodeWithScore]:
-        """Call the retriever as it is; its scores are not read."""
+        """Call the retriever for the page alone; its scores are not read."""
         self.reader.ids.clear()
-        own = with_larger_top_k(search, self.k, self.k, [], [])
-        returned = validate_page((yield Retrieve(own, view=own)), NodeWithScore)
-        return (yield from self.reader.read_nodes(returned, range(len(returned)), seen=False))
+        own = self._narrow(search)
+        returned = validate_page((yield Retrieve(own or search.retriever, view=own)), NodeWithScore)
+        page = range(len(returned[: self.k]))
+        return (yield from self.reader.read_nodes(returned, page, seen=False))
+
+    def _narrow(self, search: VectorSearch) -> VectorIndexRetriever | None:
+        """Return the retriever on this call's page size; None where it keeps its own."""
+        try:
+            return with_larger_top_k(search, self.k, self.k, [], [])
+        except Exception as error:
+            log.warning("the retriever keeps its own page size: %s", type(error).__name__)
+            return None
 
     def _plan(self, search: VectorSearch) -> Flow[tuple[int | None, int | None]]:
         """Return the page size and the number of hits to ask for; None leaves it to the retriever.

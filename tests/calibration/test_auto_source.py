@@ -9,7 +9,7 @@ import pytest
 
 from recall_signal import AutoCalibration, Baseline, Calibration, RecallConfidence, assess
 from recall_signal._wrapper.auto_calibrator import Carried
-from recall_signal._wrapper.auto_models import holds_instance
+from recall_signal._wrapper.auto_models import find_instance, holds_instance
 from recall_signal._wrapper.auto_source import WatchedCalibration, watcher_of
 from tests.calibration.auto_toys import LONG, Port, aquery, engine
 from tests.calibration.toys import Toy, calibration
@@ -145,6 +145,17 @@ class Private:
         self.__pydantic_private__ = {"_part": part}
 
 
+class Text:
+    """A framework's document."""
+
+    def __init__(self) -> None:
+        self.metadata = {"key": [1]}
+
+
+def is_text(part_class: type) -> bool:
+    return part_class is Text
+
+
 def nested(depth: int) -> Any:
     part: Any = Model()
     for _ in range(depth):
@@ -163,18 +174,29 @@ def nested(depth: int) -> Any:
         (nested(8), False),
         (Holder(Model), False),
         (Holder("text"), False),
-        (Holder([Holder(n) for n in range(1000)] + [Model()]), False),
+        (Holder([[*map(str, range(1000))], [Holder(1.5)] * 1000, Holder(Model())]), True),
+        (Holder([Text()] * 1000 + [Model()]), True),
+        (Holder([Text() for _ in range(20_000)]), False),
+        (Holder({n: [Model()] for n in range(1000)}), False),
         (object(), False),
     ],
 )
 def test_a_language_model_is_found_among_the_parts(root: Any, found: bool) -> None:
-    assert holds_instance(root, (Model,)) is found
+    assert holds_instance(root, (Model,), is_text) is found
+    assert (find_instance(root, Model, is_text) is not None) is found
+
+
+def test_too_many_parts_may_hold_a_language_model(caplog: pytest.LogCaptureFixture) -> None:
+    root = Holder([Holder([n]) for n in range(12_000)])
+    assert holds_instance(root, (Model,), is_text)
+    assert "a Holder has too many parts to look through: it may hold a Model" in caplog.text
+    assert find_instance(root, Model, is_text) is None
 
 
 def test_parts_that_hold_each_other_end() -> None:
     first = Holder()
     first.part = Holder(first)
-    assert not holds_instance(first, (Model,))
+    assert not holds_instance(first, (Model,), is_text)
 
 
 def test_a_frozen_calibration_is_checked_after_a_tenants_query_as_well() -> None:

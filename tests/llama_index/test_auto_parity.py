@@ -12,7 +12,12 @@ from threading import Event
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import TimeWeightedVectorStoreRetriever
+from langchain_classic.retrievers import (
+    EnsembleRetriever,
+    MultiQueryRetriever,
+    TimeWeightedVectorStoreRetriever,
+)
+from langchain_community.retrievers import BM25Retriever
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
@@ -21,8 +26,8 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import VectorStoreIndex
 from llama_index.core.llms import MockLLM
-from llama_index.core.retrievers import QueryFusionRetriever
-from llama_index.core.schema import TextNode
+from llama_index.core.retrievers import QueryFusionRetriever, RecursiveRetriever
+from llama_index.core.schema import IndexNode, TextNode
 
 import langchain_recall_signal as lc
 import llama_index_recall_signal as li
@@ -245,6 +250,29 @@ def test_a_language_model_inside_switches_it_off(make: Any) -> None:
     response = wrapper.recall("a question")
     assert response.calibration is None
     assert "calibration" not in response.to_dict()
+
+
+def test_a_corpus_hides_no_language_model() -> None:
+    texts = [f"text {n}" for n in range(400)]
+    rewriting = MultiQueryRetriever.from_llm(
+        langchain().retriever, FakeListChatModel(responses=["another question"])
+    )
+    both = EnsembleRetriever(retrievers=[BM25Retriever.from_texts(texts), rewriting])
+    assert lc.RecallRetriever(retriever=both, calibration="auto").calibration_status == "off"
+
+    fusion = QueryFusionRetriever([llama_index().retriever], llm=MockLLM(), num_queries=4)
+    nodes = {text: TextNode(text=text) for text in texts}
+    lead = {"lead": IndexNode(text="lead", index_id="lead", obj=fusion)}
+    for parts, node_dict in (
+        ({"root": fusion}, nodes),
+        ({"root": llama_index().retriever}, nodes | lead),
+    ):
+        recursive = RecursiveRetriever("root", retriever_dict=parts, node_dict=node_dict)
+        assert li.RecallRetriever(recursive, calibration="auto").calibration_status == "off"
+    plain = RecursiveRetriever(
+        "root", retriever_dict={"root": llama_index().retriever}, node_dict=nodes
+    )
+    assert li.RecallRetriever(plain, calibration="auto").calibration_status == "waiting"
 
 
 @BOTH

@@ -1,5 +1,6 @@
 """What LlamaIndex has no public name for: fails loudly when a release changes it."""
 
+import gc
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +26,7 @@ def test_the_private_attributes_are_what_they_were() -> None:
     bare = retriever()
     assert bare._vector_store is bare._index.vector_store
     assert isinstance(bare._embed_model, BaseEmbedding)
+    assert bare._similarity_top_k == bare.similarity_top_k
     assert isinstance(bare._vector_store_query_mode, VectorStoreQueryMode)
     assert VectorStoreQueryMode.DEFAULT.value == ours.DEFAULT_MODE
 
@@ -56,7 +58,8 @@ def test_the_wider_copy_shows_the_retrievers_own_name_and_manager() -> None:
     search = ours.vector_search(retriever())
     assert search is not None
     view = ours.with_larger_top_k(search, 3, 2, [], [])
-    assert type(view) is VectorIndexRetriever
+    assert view.__class__ is VectorIndexRetriever
+    assert type(view).__qualname__ == "VectorIndexRetriever"
     assert view.callback_manager is search.retriever.callback_manager
     assert search.retriever.similarity_top_k == 2
 
@@ -84,6 +87,55 @@ def test_a_subclass_that_searches_alike_is_read_alike(searches: list[int]) -> No
     response = RecallRetriever(as_subclass(Named)).recall(QUERY)
     assert searches == [50]
     assert response.cosine_source == "store"
+
+
+async def test_a_subclass_that_closes_its_client_is_never_closed_by_a_call() -> None:
+    closed = []
+
+    class Closing(VectorIndexRetriever):
+        def __del__(self) -> None:
+            closed.append(id(self))
+
+    bare = as_subclass(Closing)
+    wrapped = RecallRetriever(bare)
+    assert wrapped.recall(QUERY).cosine_source == "store"
+    assert (await wrapped.arecall(QUERY)).cosine_source == "store"
+    gc.collect()
+    assert closed == []
+
+
+def test_a_subclass_keeps_what_it_assigns_in_a_search() -> None:
+    class Counting(VectorIndexRetriever):
+        asked = 0
+
+        @property
+        def callback_manager(self) -> Any:
+            self.asked += 1
+            return self._manager
+
+        @callback_manager.setter
+        def callback_manager(self, manager: Any) -> None:
+            self._manager = manager
+
+    bare = as_subclass(Counting)
+    wrapped = RecallRetriever(bare)
+    before = bare.asked  # type: ignore[attr-defined]
+    wrapped.recall(QUERY)
+    assert bare.asked > before  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("k", [None, 1, 9])
+def test_a_subclass_that_has_no_view_is_left_alone(
+    k: int | None, searches: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Final(VectorIndexRetriever):
+        def __init_subclass__(cls, **kwargs: Any) -> None:
+            raise TypeError("no subclass")
+
+    response = RecallRetriever(as_subclass(Final), k=k).recall(QUERY)
+    assert searches == [2]
+    assert [item.node_id for item in response.nodes] == ["n0", "n1"][:k]
+    assert "the retriever keeps its own page size: TypeError" in caplog.text
 
 
 def test_a_subclass_with_a_search_of_its_own_is_left_alone(searches: list[int]) -> None:

@@ -88,7 +88,7 @@ async def test_a_method_that_a_tracer_has_replaced_is_called(
     calls, own = [], getattr(BaseRetriever, way)
 
     def traced(self: BaseRetriever, *args: Any) -> Any:
-        calls.append(type(self))
+        calls.append(self.__class__)
         return own(self, *args)
 
     monkeypatch.setattr(BaseRetriever, way, traced)

@@ -2,53 +2,97 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
-from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from types import ModuleType
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+from recall_signal._wrapper.views import attributes_of
 
 __all__ = ["find_instance", "holds_instance"]
 
+log = logging.getLogger(__name__)
+
 Found = TypeVar("Found")
+IsData: TypeAlias = Callable[[type], bool]
 
-_MOST, _DEEPEST = 300, 5
-"""Objects looked at, and attributes followed from the retriever on."""
+_MOST, _DEEPEST = 10_000, 5
+"""Objects entered, and attributes followed from the retriever on."""
 
-_PLAIN = (str, bytes, int, float, complex, type(None), type)
+_LONGEST = 64
+"""Entries of a collection in which further collections may be anything but rows of data."""
+
+_NUMBERS = (int, float, complex, np.ndarray, np.generic)
+_PLAIN: tuple[type, ...] = (str, bytes, type(None), type, ModuleType, *_NUMBERS)
+_ROWS: tuple[type, ...] = (Mapping, list, tuple, set, frozenset)
+_MORE = object()
 
 
-def holds_instance(root: object, kinds: tuple[type, ...]) -> bool:
+def holds_instance(root: object, kinds: tuple[type, ...], is_data: IsData) -> bool:
     """Return True where an object of these kinds can be reached through attributes and collections.
+
+    Where there is too much to look through, one is taken to be there.
 
     Args:
         root: A retriever.
-        kinds: Base classes of a framework's language models.
+        kinds: Base classes, such as a framework's language models.
+        is_data: Returns whether a class is a framework's documents, which are not entered.
     """
-    return find_instance(root, kinds) is not None
-
-
-def find_instance(root: object, kinds: type[Found] | tuple[type[Found], ...]) -> Found | None:
-    """Return the first object of these kinds that is reached, the nearest first."""
-    waiting: deque[tuple[object, int]] = deque([(root, 0)])
-    seen: set[int] = set()
-    while waiting and len(seen) < _MOST:
-        item, depth = waiting.popleft()
+    for item in _reachable(root, is_data):
+        if item is _MORE:
+            log.warning(
+                "a %s has too many parts to look through: it may hold a %s",
+                type(root).__name__,
+                kinds[0].__name__,
+            )
+            return True
         if isinstance(item, kinds):
-            return item
-        if id(item) in seen or isinstance(item, _PLAIN) or depth > _DEEPEST:
+            return True
+    return False
+
+
+def find_instance(root: object, kind: type[Found], is_data: IsData) -> Found | None:
+    """Return the first object of a kind that is reached, the nearest first."""
+    return next((item for item in _reachable(root, is_data) if isinstance(item, kind)), None)
+
+
+def _reachable(root: object, is_data: IsData) -> Iterator[object]:
+    """Yield an object and its parts, the nearest first; at last `_MORE` where there are others."""
+    waiting: deque[tuple[object, int]] = deque([(root, 0)])
+    entered: dict[int, object] = {}
+    while waiting:
+        item, depth = waiting.popleft()
+        yield item
+        parts = [] if id(item) in entered or depth > _DEEPEST else _parts(item, is_data)
+        if not parts:
             continue
-        seen.add(id(item))
-        waiting.extend((part, depth + 1) for part in _parts(item))
-    return None
+        if len(entered) == _MOST:
+            yield _MORE
+            return
+        entered[id(item)] = item
+        waiting.extend((part, depth + 1) for part in parts)
 
 
-def _parts(item: object) -> Iterable[object]:
+def _parts(item: object, is_data: IsData) -> list[object]:
+    """Return what an object holds, without data: that of a corpus would hide everything else."""
     if isinstance(item, Mapping):
-        return list(item.values())
-    if isinstance(item, list | tuple | set | frozenset):
-        return list(item)
-    own = getattr(item, "__dict__", None)
-    private = getattr(item, "__pydantic_private__", None)
-    return [
-        *(own.values() if isinstance(own, dict) else ()),
-        *(private.values() if isinstance(private, dict) else ()),
-    ]
+        values = [*item.values()]
+    elif isinstance(item, list | tuple | set | frozenset):
+        values = [*item]
+    else:
+        values = [*attributes_of(item).values()]
+    skipped = _PLAIN + _ROWS if isinstance(item, _ROWS) and len(values) > _LONGEST else _PLAIN
+    return [value for value in values if not _is_skipped(_class_of(value), skipped, is_data)]
+
+
+def _class_of(value: object) -> type:
+    return type(value)
+
+
+@cache
+def _is_skipped(part_class: type, skipped: tuple[type, ...], is_data: IsData) -> bool:
+    return issubclass(part_class, skipped) or is_data(part_class)

@@ -18,7 +18,8 @@ from langchain_core.stores import BaseStore
 from numpy.typing import ArrayLike
 
 from langchain_recall_signal._arms.record import CallRecord, Compression, KeywordSearch
-from langchain_recall_signal._arms.views import Method, docstore_view, seen_by, view_of
+from langchain_recall_signal._arms.views import Method, docstore_view
+from recall_signal._wrapper.views import seen_by, view_of
 
 __all__ = ["asks_several_indexes", "seen_parts"]
 
@@ -129,7 +130,7 @@ def _keywords(fields: Fields, record: CallRecord) -> Fields:
 
     def words_of(text: str) -> list[str]:
         made = preprocess(text)
-        words.texts.append((made, text))
+        record.add(words.texts, (made, text))
         return made
 
     return {

@@ -72,7 +72,9 @@ class Arm:
     place: int
 
     def has_scores(self, kwargs: dict[str, object]) -> bool:
-        """Return whether a search with these arguments gives numbers that can be read."""
+        """Return whether a search with these arguments gives numbers that are read."""
+        if self.record.is_closed:
+            return False
         adapter = self.reader.adapter
         return adapter is None or adapter.unsupported_kwargs.isdisjoint(kwargs)
 

@@ -1,23 +1,21 @@
 """Rebuild a retriever on views of its stores and parts, for one call.
 
-The retriever itself is left alone: each part on the way to a view is a copy, and what such a
-copy is assigned while it runs (a counter, a cache) is handed back to the original after the call.
+The retriever itself is left alone: each part on the way to a view is a view as well, and what it is
+assigned while it runs (a counter, a cache) is the original's. Collections on the way are copies.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from operator import is_
 from typing import TypeVar, cast
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable
-from langchain_core.runnables.configurable import RunnableConfigurableAlternatives
+from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.vectorstores import VectorStore
 
 from langchain_recall_signal._arms.parts import seen_parts
@@ -26,6 +24,7 @@ from langchain_recall_signal._arms.views import store_view
 from langchain_recall_signal.stores import find_adapter
 from recall_signal import ScoreKind
 from recall_signal._wrapper.settings import RetrieverSettings
+from recall_signal._wrapper.views import attributes_of, original_of, replaced, shares_state
 
 __all__ = ["ArmReaders", "ArmTree", "first_store"]
 
@@ -39,7 +38,12 @@ _CLOSED = (BaseLanguageModel, RetrieverSettings)
 
 _PARTS = (VectorStore, Runnable, list, tuple, dict)
 
-_PRIVATE = "__pydantic_private__"
+_FAILURES = 3
+"""Failures in a row that are not taken for a passing one."""
+
+_GIVING_OUT = ("prepare", "with_config")
+"""Methods of configurable runnables that return other runnables."""
+
 _NOTHING = object()
 
 
@@ -62,6 +66,7 @@ class ArmReaders:
     def __init__(self, kind: ScoreKind | None) -> None:
         self._kind = kind
         self._known: dict[int, ArmReader] = {}
+        self._failures = 0
 
     def of(self, store: VectorStore) -> ArmReader:
         """Return the reader of a store."""
@@ -74,26 +79,14 @@ class ArmReaders:
         """Keep the readers of the stores that the retriever has now, and no others."""
         self._known = {id(arm.reader.store): arm.reader for arm in arms}
 
+    def succeed(self) -> None:
+        """Note a call that went well on views."""
+        self._failures = 0
 
-@dataclass(frozen=True, slots=True)
-class _Copied:
-    """The attributes of a part, and of its copy.
-
-    Attributes:
-        original: Those of the part.
-        copied: Those of its copy.
-        held: What the copy held at first.
-    """
-
-    original: dict[str, object]
-    copied: dict[str, object]
-    held: dict[str, object]
-
-    def give_back(self) -> None:
-        """Assign to the original what was assigned to the copy."""
-        for name, value in self.copied.items():
-            if value is not self.held.get(name, _NOTHING) and not _holds_a_part(value):
-                self.original[name] = value
+    def fail(self) -> bool:
+        """Note a call that failed on views only; return whether to try no more."""
+        self._failures += 1
+        return self._failures >= _FAILURES
 
 
 class ArmTree:
@@ -103,6 +96,7 @@ class ArmTree:
         readers: The wrapper's readers of stores.
 
     Attributes:
+        readers: The wrapper's readers of stores.
         record: What the parts do in this call.
         arms: The stores.
         has_keywords: Whether there is a keyword index whose scores are seen.
@@ -110,12 +104,12 @@ class ArmTree:
     """
 
     def __init__(self, readers: ArmReaders) -> None:
-        self._readers = readers
+        self.readers = readers
         self.record = CallRecord()
         self.arms: list[Arm] = []
         self.has_keywords = self.is_open = False
         self._memo: dict[int, tuple[object, object]] = {}
-        self._copies: list[_Copied] = []
+        self._endings: list[Callable[[], None]] = []
 
     def rebuilt(self, retriever: Runnable[str, list[Document]]) -> Runnable[str, list[Document]]:
         """Return the retriever on views; itself where nothing can be seen, or that fails."""
@@ -125,23 +119,25 @@ class ArmTree:
             log.warning("looking into the retriever failed: %s", type(error).__name__)
             self.arms = []
             return retriever
-        self._readers.keep(self.arms)
+        self.readers.keep(self.arms)
         return made
 
     def finish(self) -> None:
-        """End the call: record nothing more, and hand back what copies were assigned."""
+        """End the call: record nothing more, and change collections as their copies were."""
         self.record.close()
-        for part in self._copies:
+        endings, self._endings = self._endings, []
+        for end in endings:
             try:
-                part.give_back()
-            except Exception as error:  # such as a list that holds itself
-                log.warning("a part could not be handed back: %s", type(error).__name__)
+                end()
+            except Exception as error:  # such as a key that cannot be compared any more
+                log.warning("a collection could not be handed back: %s", type(error).__name__)
 
     def _seen(self, part: Part, depth: int) -> Part:
         """Return a part on views; one and the same for each place where it stands."""
         part_class: type = type(part)
         if not _may_hold_a_part(part_class) or depth > _DEEPEST or len(self._memo) > _MOST:
             return part
+        part = original_of(part)  # one that an earlier call has left behind is seen anew
         known = self._memo.get(id(part))
         if known is None:
             self._memo[id(part)] = part, part  # a circle ends here
@@ -155,24 +151,32 @@ class ArmTree:
             return self._row(part, depth)
         if isinstance(part, VectorStore):
             return self._store(part)
-        return self._runnable(part, depth) if hasattr(part, "__dict__") else part
+        return self._runnable(part, depth) if shares_state(part) else part
 
     def _dict(self, part: dict[object, object], depth: int) -> dict[object, object]:
         if len(part) > _LONGEST:
             return part
-        made = {key: self._seen(value, depth) for key, value in part.items()}
-        return part if _same(made, part) else made
+        made = {key: self._seen(value, depth) for key, value in dict(part).items()}
+        if not _changed(made, part):
+            return part
+        self._endings.append(partial(_change_dict, part, made, dict(made)))
+        return made
 
     def _row(
         self, part: list[object] | tuple[object, ...], depth: int
     ) -> list[object] | tuple[object, ...]:
         if len(part) > _LONGEST:
             return part
-        made = [self._seen(item, depth) for item in part]
-        return part if all(map(is_, made, part)) else type(part)(made)
+        made = [self._seen(item, depth) for item in tuple(part)]
+        if all(map(is_, made, part)):
+            return part
+        if isinstance(part, tuple):
+            return tuple(made)
+        self._endings.append(partial(_change_list, part, made, list(made)))
+        return made
 
     def _store(self, store: VectorStore) -> VectorStore:
-        arm = Arm(self._readers.of(store), self.record, len(self.arms))
+        arm = Arm(self.readers.of(store), self.record, len(self.arms))
         try:
             view = store_view(store, arm)
         except Exception as error:  # a class that allows no subclass, or fixes its layout
@@ -182,21 +186,18 @@ class ArmTree:
         return view
 
     def _runnable(self, part: Part, depth: int) -> Part:
-        held = dict(vars(part))
+        held, before = attributes_of(part), len(self.arms)
         made = {name: self._seen(value, depth) for name, value in held.items()}
-        made |= self._own_parts(part)
-        made |= self._factories(part, made)
-        private: dict[str, object] = getattr(part, _PRIVATE, None) or {}
-        hidden = {name: self._seen(value, depth) for name, value in private.items()}
-        if _same(made, held) and _same(hidden, private):
+        made = _changed(made | self._own_parts(part), held)
+        made |= self._given_out(part, made)
+        if not made:
             return part
-        copied = copy(part)
-        vars(copied).update(made)
-        self._copies.append(_Copied(vars(part), vars(copied), made))
-        if private:
-            object.__setattr__(copied, _PRIVATE, dict(hidden))
-            self._copies.append(_Copied(private, getattr(copied, _PRIVATE), hidden))
-        return copied
+        try:
+            return replaced(part, made)
+        except Exception as error:  # a class that allows no subclass
+            log.warning("a part could not be looked into: %s", type(error).__name__)
+            del self.arms[before:]
+            return part
 
     def _own_parts(self, part: object) -> dict[str, object]:
         """Return the recording ones of LangChain's own parts."""
@@ -208,20 +209,21 @@ class ArmTree:
         self.has_keywords = self.has_keywords or "vectorizer" in own
         return own
 
-    def _factories(self, part: object, made: dict[str, object]) -> dict[str, object]:
-        """Return alternatives that are made at the call, made on views as well."""
-        if not isinstance(part, RunnableConfigurableAlternatives):
+    def _given_out(
+        self, part: object, made: Mapping[str, object]
+    ) -> dict[str, Callable[..., object]]:
+        """Return the methods by which a configurable runnable gives out others, seen as well."""
+        if not isinstance(part, DynamicRunnable):
             return {}
-        given = cast("dict[str, object]", made["alternatives"])
-        later = {name: self._later(one) for name, one in given.items() if _is_factory(one)}
-        self.is_open = self.is_open or bool(later)
-        return {"alternatives": {**given, **later}} if later else {}
+        alternatives: dict[str, object] = getattr(part, "alternatives", {})
+        is_open = any(map(_is_factory, alternatives.values()))
+        self.is_open = self.is_open or is_open
+        if not made and not is_open:
+            return {}
+        return {name: partial(self._result, getattr(part, name)) for name in _GIVING_OUT}
 
-    def _later(self, factory: object) -> Callable[[], object]:
-        def make() -> object:
-            return self._seen(cast("Callable[[], object]", factory)(), 0)
-
-        return make
+    def _result(self, method: Callable[..., object], *args: object, **kwargs: object) -> object:
+        return self._seen(method(*args, **kwargs), 0)
 
 
 def first_store(retriever: object) -> VectorStore | None:
@@ -241,28 +243,39 @@ def first_store(retriever: object) -> VectorStore | None:
 
 def _inside(part: object) -> Sequence[object]:
     """Return what a part that may be entered holds."""
-    row = part if isinstance(part, list | tuple) else [*_attributes(part).values()]
+    if isinstance(part, list | tuple):
+        row: Sequence[object] = part
+    else:
+        row = [*(part if isinstance(part, dict) else attributes_of(part)).values()]
     return row if len(row) <= _LONGEST else ()
-
-
-def _attributes(part: object) -> dict[object, object]:
-    if isinstance(part, dict):
-        return part
-    return {**getattr(part, "__dict__", {}), **(getattr(part, _PRIVATE, None) or {})}
 
 
 def _is_factory(alternative: object) -> bool:
     return not isinstance(alternative, Runnable)
 
 
-def _same(made: Mapping[Key, object], held: Mapping[Key, object]) -> bool:
-    return all(made[name] is held[name] for name in made)
+def _changed(made: Mapping[Key, Part], held: Mapping[Key, Part]) -> dict[Key, Part]:
+    """Return what is not as it was."""
+    return {name: value for name, value in made.items() if value is not held.get(name, _NOTHING)}
 
 
-def _holds_a_part(value: object) -> bool:
-    """Return whether a value may lead to a view, which belongs to this call alone."""
-    if isinstance(value, list | tuple | set):
-        return any(map(_holds_a_part, value))
-    if isinstance(value, dict):
-        return any(map(_holds_a_part, value.values()))
-    return callable(value) or isinstance(value, _PARTS)
+def _change_dict(part: dict[Key, Part], made: dict[Key, Part], first: dict[Key, Part]) -> None:
+    """Make in a dict what was changed in its copy, and no other change.
+
+    Args:
+        part: The dict; other calls may change it meanwhile.
+        made: Its copy, after the call.
+        first: What the copy held before the call.
+    """
+    for key in first.keys() - made.keys():
+        part.pop(key, None)
+    part.update({key: original_of(value) for key, value in _changed(made, first).items()})
+
+
+def _change_list(part: list[Part], made: list[Part], first: list[Part]) -> None:
+    """`_change_dict`, for a list: what was added at its end is, anything else takes its place."""
+    own = [*map(original_of, made)]
+    if all(map(is_, made, first)) and len(made) >= len(first):
+        part.extend(own[len(first) :])
+    else:
+        part[:] = own

@@ -1,8 +1,7 @@
 """Views of the parts of a retriever, which record what passes through them in one call.
 
-A view is an object of a subclass that shares the attributes of the original: what the original
-learns while it searches stays with it. It knows its call by a slot of its own, so that threads
-which a retriever starts by itself are seen as well.
+A view knows its call by itself, so that threads which a retriever starts are seen as well. One that
+is left behind when its call is over searches as the original does.
 """
 
 from __future__ import annotations
@@ -11,27 +10,22 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from copy import copy
-from functools import cache
-from types import new_class
-from typing import NamedTuple, TypeAlias, TypeVar, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from langchain_core.documents import Document
 from langchain_core.stores import BaseStore
 from langchain_core.vectorstores import VectorStore
 
 from langchain_recall_signal._arms.record import Arm, ArmSearch, CallRecord, Lookup, ScoredHits
-from langchain_recall_signal._tap import sharing_state
 from recall_signal._steps.driver import passed_through
+from recall_signal._wrapper.views import seen_by, view_of
 
 __all__ = [
     "EMBEDDING",
     "UNSUPPORTED",
     "Method",
     "docstore_view",
-    "seen_by",
     "store_view",
-    "view_of",
 ]
 
 log = logging.getLogger(__name__)
@@ -43,71 +37,6 @@ UNSUPPORTED = (AttributeError, LookupError, NotImplementedError, TypeError, Valu
 """Errors that a search with scores may raise where the plain one works; an outage is another."""
 
 Method: TypeAlias = Callable[..., object]
-Part = TypeVar("Part")
-By = TypeVar("By")
-
-_SLOT = "_recall_seen_by"
-
-
-def view_of(original: Part, methods: Callable[[type], Mapping[str, Method]], by: object) -> Part:
-    """Return a view of an object with a `__dict__`.
-
-    Args:
-        original: The object.
-        methods: Makes the methods of the view's class from the original's class.
-        by: What the methods find by `seen_by`.
-
-    Raises:
-        TypeError: It has no `__dict__`, or its class allows no subclass.
-    """
-    if not hasattr(original, "__dict__"):
-        raise TypeError("an object with slots alone has no state that a view could share")
-    original_class: type = type(original)
-    view = sharing_state(_view_class(original_class, methods), original)
-    object.__setattr__(view, _SLOT, (by, original))
-    return view
-
-
-def seen_by(view: object, _kind: type[By]) -> By:
-    """Return what a view was made with."""
-    by: By = getattr(view, _SLOT)[0]
-    return by
-
-
-@cache
-def _view_class(original_class: type, methods: Callable[[type], Mapping[str, Method]]) -> type:
-    """Make a subclass under the same name, so that traces go on naming the original's class."""
-    namespace = {
-        "__slots__": (_SLOT,),
-        "__module__": original_class.__module__,
-        "__qualname__": original_class.__qualname__,
-        "__del__": _skip_close,
-        "__copy__": _copied_as_the_original,
-        "__reduce_ex__": _pickled_as_the_original,
-        **methods(original_class),
-    }
-    return new_class(
-        original_class.__name__, (original_class,), exec_body=lambda body: body.update(namespace)
-    )
-
-
-def _skip_close(_view: object) -> None:
-    """Close nothing when a view goes: the original does that for what it opened."""
-
-
-def _copied_as_the_original(view: object) -> object:
-    return copy(getattr(view, _SLOT)[1])
-
-
-def _pickled_as_the_original(view: object, _protocol: int) -> tuple[object, tuple[object]]:
-    """Pickle, or copy deeply, the original in place of its view."""
-    return _itself, (getattr(view, _SLOT)[1],)
-
-
-def _itself(original: Part) -> Part:
-    return original
-
-
 _running: ContextVar[ArmSearch | None] = ContextVar("recall_signal_arm_search", default=None)
 """The search that runs in this context, of which others may be a part."""
 
