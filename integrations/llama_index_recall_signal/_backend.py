@@ -61,8 +61,8 @@ class _Query:
 
     @property
     def _strings(self) -> list[str]:
-        """Return the strings that LlamaIndex embeds for the query."""
-        return self.bundle.embedding_strs or [self.bundle.query_str]
+        """Return the question: other texts that stand for it were searched by, and only that."""
+        return [self.bundle.query_str]
 
     @property
     def _encoder(self) -> BaseEmbedding:

@@ -119,7 +119,7 @@ class RecallPostprocessor(SignalSettings, BaseNodePostprocessor):
 
         def read() -> Search[NodeWithScore]:
             scored = None if key is None else scored_under(key, nodes)
-            return (yield from reader.read_nodes(nodes, page, scored))
+            return (yield from reader.read_query(nodes, page, scored))
 
         try:
             return (yield from contained_steps(read()))

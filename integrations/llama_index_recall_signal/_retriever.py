@@ -55,7 +55,7 @@ from recall_signal import (
     ScoreKind,
     Thresholds,
 )
-from recall_signal._flow.backend import Flow, run_flow, run_flow_async
+from recall_signal._flow.backend import run_flow, run_flow_async
 from recall_signal._flow.flow import recall_flow
 from recall_signal._flow.values import Outcome
 from recall_signal._pydantic import copy_with
@@ -275,31 +275,30 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         runtime, embed_model = self._runtime, self._fields.embed_model
         with collect_responses() as inside, call_options(NO_OPTIONS) as options:
-            flow = self._flow(query_bundle, runtime, options)
+            call = self._call(query_bundle, runtime, options)
+            flow = recall_flow(query_bundle.query_str, options.resolve(runtime), call.steps())
+            backend = LlamaIndexBackend(query_bundle, embed_model, runtime.workers, runtime)
             with runtime.flow.calibration.running():
-                outcome = run_flow(
-                    flow, LlamaIndexBackend(query_bundle, embed_model, runtime.workers, runtime)
-                )
-        return self._finish(outcome, annotated_page(outcome), inside, is_async=False)
+                outcome = run_flow(flow, backend)
+        page = annotated_page(outcome)
+        return self._finish(outcome, page, inside, is_plain=call.is_plain, is_async=False)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         runtime, embed_model = self._runtime, self._fields.embed_model
         with collect_responses() as inside, call_options(NO_OPTIONS) as options:
-            flow = self._flow(query_bundle, runtime, options)
+            call = self._call(query_bundle, runtime, options)
+            flow = recall_flow(query_bundle.query_str, options.resolve(runtime), call.steps())
             backend = AsyncLlamaIndexBackend(query_bundle, embed_model, runtime.workers, runtime)
             with runtime.flow.calibration.running():
                 outcome = await run_flow_async(flow, backend)
         nodes = partial(annotated_page, outcome)
         is_large = are_large([item.node.metadata for item in outcome.items])
         page = await runtime.workers.run_if(nodes, is_large=is_large)
-        return self._finish(outcome, page, inside, is_async=True)
+        return self._finish(outcome, page, inside, is_plain=call.is_plain, is_async=True)
 
-    def _flow(
-        self, bundle: QueryBundle, runtime: LlamaIndexRuntime, options: CallOptions
-    ) -> Flow[Outcome[NodeWithScore]]:
+    def _call(self, bundle: QueryBundle, runtime: LlamaIndexRuntime, options: CallOptions) -> Call:
         fields = self._fields
-        call = Call(fields.retriever, bundle, fields, fields.embed_model, runtime.memory, options.k)
-        return recall_flow(bundle.query_str, options.resolve(runtime), call.steps())
+        return Call(fields.retriever, bundle, fields, fields.embed_model, runtime.memory, options.k)
 
     def _finish(
         self,
@@ -307,6 +306,7 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
         page: list[NodeWithScore],
         inside: list[RecallResponse],
         *,
+        is_plain: bool,
         is_async: bool,
     ) -> list[NodeWithScore]:
         """Return the annotated page and publish the response.
@@ -318,7 +318,7 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
         if response.confidence.level == "unknown":
             publish([replace_fields(one, nodes=page if one.nodes else []) for one in inside])
         publish([response])
-        outcome.settings.calibration.observe(outcome, is_plain=True, is_async=is_async)
+        outcome.settings.calibration.observe(outcome, is_plain=is_plain, is_async=is_async)
         return response.nodes
 
     def _handle_recursive_retrieval(

@@ -27,6 +27,7 @@ from llama_index_recall_signal._internals import (
 from llama_index_recall_signal._keywords import is_keyword_retriever
 from llama_index_recall_signal._listener import Recorder
 from llama_index_recall_signal._nodes import scored_under
+from llama_index_recall_signal._question import is_reworded
 from llama_index_recall_signal._reader import Reader, StoreChecks, reader_of
 from recall_signal import ScoreKind
 from recall_signal._flow.backend import Flow
@@ -94,7 +95,7 @@ class Call:
         memory: StoreChecks,
         k: int | None = None,
     ) -> None:
-        self.retriever, self.pool_size = retriever, fields.pool_size
+        self.retriever, self.bundle, self.pool_size = retriever, bundle, fields.pool_size
         self.k = fields.k if k is None else k
         kind = fields.declared_kind
         self.score_key = fields.score_key
@@ -108,6 +109,13 @@ class Call:
             kind = ScoreKind.BM25 if is_keyword_retriever(retriever) else None
         # An arm leaves its vector in the query, which is not for the vectors that nodes carry.
         self.reader = Reader(replace(bundle), kind, embed_model, memory=memory.own)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the question was searched by its own words alone, once it was searched."""
+        if is_reworded(self.bundle) or self.reader.question.reason is not None:
+            return False
+        return self.arms is None or not self.arms.is_doubted
 
     def steps(self) -> Search[NodeWithScore]:
         """Call the retriever, once, and read the result.
@@ -172,9 +180,9 @@ class Call:
             if hits is None:
                 page: Sequence[int] = range(len(returned[: self.k]))
                 scored = None if self.score_key is None else scored_under(self.score_key, returned)
-                return (yield from self.reader.read_nodes(returned, page, scored))
+                return (yield from self.reader.read_query(returned, page, scored))
             items, page = _placed(returned, hits)
-            return (yield from self.reader.read_nodes(items, page, hits))
+            return (yield from self.reader.read_query(items, page, hits))
 
         try:
             return (yield from contained_steps(read()))
@@ -188,7 +196,7 @@ class Call:
         self.reader.ids.clear()
         own = with_larger_top_k(search, self.k, self.k, [], [])
         returned = validate_page((yield Retrieve(own, view=own)), NodeWithScore)
-        return (yield from self.reader.read_nodes(returned, range(len(returned)), seen=False))
+        return (yield from self.reader.read_query(returned, range(len(returned)), seen=False))
 
     def _plan(self, search: VectorSearch) -> Flow[tuple[int | None, int | None]]:
         """Return the page size and the number of hits to ask for; None leaves it to the retriever.
