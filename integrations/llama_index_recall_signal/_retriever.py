@@ -32,6 +32,7 @@ from llama_index_recall_signal._batch import (
 )
 from llama_index_recall_signal._collect import (
     NO_OPTIONS,
+    Options,
     call_options,
     collect_responses,
     parse_options,
@@ -62,7 +63,6 @@ from recall_signal._pydantic import copy_with
 from recall_signal._wrapper.auto_models import find_instance
 from recall_signal._wrapper.auto_source import watcher_of
 from recall_signal._wrapper.calibration import CalibrationMixin
-from recall_signal._wrapper.call_options import CallOptions
 from recall_signal._wrapper.measurability import warn_unmeasurable
 from recall_signal._wrapper.runtime import recompiled, watched
 from recall_signal._wrapper.settings import UNSET, Unset
@@ -207,17 +207,19 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
     def retrieve(self, str_or_query_bundle: QueryType, **options: Any) -> list[NodeWithScore]:
         """Retrieve nodes; `k`, `use_rerank` and `select` hold for this call.
 
+        Other names are those in the signature of the wrapped retriever's own `retrieve`.
+
         Raises:
             ConfigurationError: An option is wrong, or there is none of that name.
         """
-        with call_options(parse_options(options)):
+        with call_options(parse_options(options, self.retriever.retrieve)):
             return retrieve_unspanned(self, str_or_query_bundle)
 
     async def aretrieve(
         self, str_or_query_bundle: QueryType, **options: Any
     ) -> list[NodeWithScore]:
-        """`retrieve`, asynchronously."""
-        with call_options(parse_options(options)):
+        """`retrieve`, asynchronously; other names are those of the retriever's `aretrieve`."""
+        with call_options(parse_options(options, self.retriever.aretrieve)):
             return await aretrieve_unspanned(self, str_or_query_bundle)
 
     def batch(
@@ -296,9 +298,9 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
         page = await runtime.workers.run_if(nodes, is_large=is_large)
         return self._finish(outcome, page, inside, is_plain=call.is_plain, is_async=True)
 
-    def _call(self, bundle: QueryBundle, runtime: LlamaIndexRuntime, options: CallOptions) -> Call:
+    def _call(self, bundle: QueryBundle, runtime: LlamaIndexRuntime, options: Options) -> Call:
         fields = self._fields
-        return Call(fields.retriever, bundle, fields, fields.embed_model, runtime.memory, options.k)
+        return Call(fields.retriever, bundle, fields, fields.embed_model, runtime.memory, options)
 
     def _finish(
         self,

@@ -7,8 +7,8 @@ requests.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import ClassVar
 
@@ -18,6 +18,7 @@ from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_recall_signal._arms import Arms
+from llama_index_recall_signal._collect import NO_OPTIONS, Options
 from llama_index_recall_signal._internals import (
     DEFAULT_MODE,
     VectorSearch,
@@ -53,6 +54,7 @@ class Retrieve:
         recorder: Hears the searches inside; None hears nothing.
         extra: Whether the search is wider than the caller's own.
         view: The retriever, where it is a copy of LlamaIndex' own for this one call.
+        arguments: What the retriever's own method takes beside the question.
     """
 
     name: ClassVar[str] = "retrieve"
@@ -61,6 +63,7 @@ class Retrieve:
     recorder: Recorder | None = None
     extra: bool = False
     view: VectorIndexRetriever | None = None
+    arguments: Mapping[str, object] = field(default_factory=dict)
 
 
 _EMBEDDING = frozenset(
@@ -83,7 +86,7 @@ class Call:
         fields: The wrapper's settings.
         embed_model: The wrapper's encoder.
         memory: The wrapper's checks of its stores.
-        k: The page size of this call; None for the wrapper's own.
+        options: Those of this call.
     """
 
     def __init__(
@@ -93,10 +96,11 @@ class Call:
         fields: RetrieverSettings,
         embed_model: BaseEmbedding | None,
         memory: StoreChecks,
-        k: int | None = None,
+        options: Options = NO_OPTIONS,
     ) -> None:
         self.retriever, self.bundle, self.pool_size = retriever, bundle, fields.pool_size
-        self.k = fields.k if k is None else k
+        self.k = fields.k if options.k is None else options.k
+        self.arguments = options.arguments
         kind = fields.declared_kind
         self.score_key = fields.score_key
         self.search = search = None if self.score_key else vector_search(retriever)
@@ -113,7 +117,7 @@ class Call:
     @property
     def is_plain(self) -> bool:
         """Whether the question was searched by its own words alone, once it was searched."""
-        if is_reworded(self.bundle) or self.reader.question.reason is not None:
+        if self.arguments or is_reworded(self.bundle) or self.reader.question.reason is not None:
             return False
         return self.arms is None or not self.arms.is_doubted
 
@@ -126,7 +130,8 @@ class Call:
         if self.search is not None:
             return (yield from self._searched(self.search))
         recorder = None if self.arms is None else self.arms.recorder
-        returned = validate_page((yield Retrieve(self.retriever, recorder)), NodeWithScore)
+        request = Retrieve(self.retriever, recorder, arguments=self.arguments)
+        returned = validate_page((yield request), NodeWithScore)
         if self.arms is not None:
             reading = yield from self._heard(self.arms, returned)
             if reading is not None:
