@@ -39,13 +39,10 @@ from llama_index_recall_signal._collect import (
     publish,
 )
 from llama_index_recall_signal._compile import compile_runtime, encoder_of, searched
-from llama_index_recall_signal._internals import (
-    aretrieve_unspanned,
-    retrieve_unspanned,
-    vector_search,
-)
+from llama_index_recall_signal._internals import vector_search
 from llama_index_recall_signal._measurable import never_measures
 from llama_index_recall_signal._port import LlamaIndexPort
+from llama_index_recall_signal._quiet_search import aretrieve, retrieve
 from llama_index_recall_signal._response import RecallResponse
 from llama_index_recall_signal._search import Call
 from llama_index_recall_signal._selector_postprocessor import PROMPT_KEY, with_prompt
@@ -213,14 +210,14 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
             ConfigurationError: An option is wrong, or there is none of that name.
         """
         with call_options(parse_options(options, self.retriever.retrieve)):
-            return retrieve_unspanned(self, str_or_query_bundle)
+            return retrieve(self, str_or_query_bundle)
 
     async def aretrieve(
         self, str_or_query_bundle: QueryType, **options: Any
     ) -> list[NodeWithScore]:
         """`retrieve`, asynchronously; other names are those of the retriever's `aretrieve`."""
         with call_options(parse_options(options, self.retriever.aretrieve)):
-            return await aretrieve_unspanned(self, str_or_query_bundle)
+            return await aretrieve(self, str_or_query_bundle)
 
     def batch(
         self, queries: Sequence[QueryType], *, return_exceptions: bool = False, **options: Any
