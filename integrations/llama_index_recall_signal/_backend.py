@@ -61,7 +61,7 @@ class _Query:
 
     @property
     def _strings(self) -> list[str]:
-        """Return the question: other texts that stand for it were searched by, and only that."""
+        """Return the question alone: other texts in its place are for the search."""
         return [self.bundle.query_str]
 
     @property
