@@ -20,6 +20,7 @@ ADVICE_TEXTS: dict[Advice, str] = {
 """Each advice as a sentence for a person or a model, where no page is at hand."""
 
 _ELSEWHERE = "Prefer an external source."
+_ASK = "Ask again, in words."
 
 _ON_PAGE: dict[Level, str] = {
     "high": "on this topic: read. Whether they hold the exact fact is not verified.",
@@ -92,6 +93,9 @@ def advise(confidence: RecallConfidence, selection: Selection, shown: int) -> Pa
     if selection.reason == "selected_none":
         text = f"{these} came back, and a selector found that likely none helps. {_ELSEWHERE}"
         return PageAdvice("fallback", text)
+    if confidence.reason == "empty_query":
+        text = f"{these} came back for an empty question: none of them can match it. {_ASK}"
+        return PageAdvice("undecided", text)
     todo = advice(confidence)
     is_near_miss = todo == "read" and confidence.match == "near_miss"
     return PageAdvice(todo, f"{these} {_NEAR_MISS if is_near_miss else _ON_PAGE[confidence.level]}")
@@ -103,6 +107,8 @@ def _on_empty_page(confidence: RecallConfidence, selection: Selection) -> str:
             "Retrieval failed: nothing was searched, and this says nothing about what is stored. "
             "Use another source."
         )
+    if confidence.reason == "empty_query":
+        return f"The question is empty, and this says nothing about what is stored. {_ASK}"
     if selection.applied:
         removed = _count(selection.dropped or 0, "result")
         return f"{removed} came back, and a selector removed all of them. {_ELSEWHERE}"

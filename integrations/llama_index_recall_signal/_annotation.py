@@ -15,6 +15,7 @@ from llama_index_recall_signal._listener import is_heard
 from llama_index_recall_signal._nodes import annotated, content, encoded_text, id_of, prompt_text
 from llama_index_recall_signal._response import RecallResponse
 from recall_signal._flow.values import FlowSettings, Outcome
+from recall_signal._wrapper.learning import is_learning
 from recall_signal._wrapper.settings import RESERVED_KEYS, RetrieverSettings, SignalSettings
 
 __all__ = ["NODE_KEYS", "RetrieverFields", "annotated_page", "flow_settings", "respond"]
@@ -53,8 +54,11 @@ def annotated_page(outcome: Outcome[NodeWithScore]) -> list[NodeWithScore]:
 
 
 def respond(outcome: Outcome[NodeWithScore], nodes: list[NodeWithScore]) -> RecallResponse:
-    """Make the response with these copies of its page, and send the event where it is heard."""
+    """Make the response with these copies of its page, and send the event where it is heard.
+
+    A search that learns is nobody's query: it has no event.
+    """
     response = RecallResponse.of(outcome, nodes=nodes)
-    if is_heard(DISPATCHER):
+    if not is_learning() and is_heard(DISPATCHER):
         dispatch_signal(outcome, response.advice)
     return response

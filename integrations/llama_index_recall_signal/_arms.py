@@ -16,6 +16,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_recall_signal._internals import index_target, parent_id, store_ids
 from llama_index_recall_signal._listener import HeardSearch, Recorder
 from llama_index_recall_signal._matching import Matcher
+from llama_index_recall_signal._question import Question, are_only, note_own_vector
 from llama_index_recall_signal._reader import Reader, StoreChecks, reader_of
 from recall_signal._flow.backend import Flow
 from recall_signal._pydantic import copy_with
@@ -73,7 +74,8 @@ class Arms:
     def __init__(self, question: QueryBundle, checks: StoreChecks) -> None:
         self.recorder = Recorder()
         self.question, self.checks = question, checks
-        self.given, self.strings = question.embedding, [*question.embedding_strs]
+        self.given = question.embedding
+        self._questions: dict[int, Question] = {}
 
     def read(self, returned: Sequence[NodeWithScore]) -> Flow[ScoreReading | None]:
         """Return a cosine or keyword score for each item; None where nothing was heard.
@@ -83,14 +85,13 @@ class Arms:
         """
         searches = self.recorder.searches()
         dense = [heard for heard in searches if heard.search is not None]
-        known = dense if self._is_one_encoders(dense) else self._without_given(dense)
-        own = [heard for heard in known if self._is_own(heard, known)]
-        others = [heard for heard in known if all(heard is not one for one in own)]
+        own = yield from self._own(dense)
+        others = [heard for heard in dense if all(heard is not one for one in own)]
         readings = [
             *(self._by_scores(group) for group in _by_encoder(own)),
             *(self._by_vectors(group) for group in _by_encoder(others)),
         ]
-        reason = None if len(known) == len(dense) else "score_not_convertible"
+        reason: str | None = None
         for reading in readings:
             measured = yield from reading
             if measured.reason in FINAL_REASONS:
@@ -104,43 +105,55 @@ class Arms:
             return ScoreReading(None, reason=reason or "no_scores")
         return scores
 
-    def _is_one_encoders(self, dense: Sequence[HeardSearch]) -> bool:
-        """Return whether the vector that the caller gave, if any, went to one encoder's stores."""
-        encoders = {id(heard.encoder) for heard in dense if heard.given is self.given}
-        return self.given is None or len(encoders) <= 1
+    @property
+    def is_doubted(self) -> bool:
+        """Whether an arm searched with a vector of the caller's that is not the question's."""
+        return any(question.reason is not None for question in self._questions.values())
 
-    def _without_given(self, dense: Sequence[HeardSearch]) -> list[HeardSearch]:
-        """Return the searches with another vector: which encoder made the caller's is unknown."""
-        return [heard for heard in dense if heard.given is not self.given]
-
-    def _is_own(self, heard: HeardSearch, dense: Sequence[HeardSearch]) -> bool:
-        """Return whether a search compared its texts with the question, by its own encoder.
+    def _own(self, dense: Sequence[HeardSearch]) -> Flow[list[HeardSearch]]:
+        """Return the searches that compared their texts with the question, by their own encoder.
 
         LlamaIndex hands one query from arm to arm, and the first leaves its vector there: the
         next one, with another encoder, then searches with a vector that is none of its own.
         """
-        if heard.given is None:
-            return heard.strings == self.strings
-        return heard.given is self.given or any(
-            first.given is None
-            and first.bundle.embedding is heard.given
-            and first.strings == self.strings
-            and first.encoder is heard.encoder
-            for first in dense
-        )
+        asked = [one for one in dense if one.given is None and self._is_asked(one)]
+        own = []
+        for heard in dense:
+            if heard.given is None:
+                is_own = self._is_asked(heard)
+                if is_own:
+                    note_own_vector(heard.bundle, heard.encoder)
+            elif heard.given is self.given:
+                is_own = (yield from self._question_of(heard).doubt()) is None
+            else:
+                is_own = any(_left_vector(first, heard) for first in asked)
+            if is_own:
+                own.append(heard)
+        return own
 
-    def _vector(self, heard: HeardSearch) -> list[float] | None:
+    def _is_asked(self, heard: HeardSearch) -> bool:
+        return are_only(heard.strings, self.question.query_str)
+
+    def _question_of(self, heard: HeardSearch) -> Question:
+        """Return the question before the search of an encoder."""
+        made = Question(self.question, heard.encoder, self.given)
+        return self._questions.setdefault(id(heard.encoder), made)
+
+    def _vector(self, heard: HeardSearch) -> Vector | None:
         """Return the question's vector, where it was computed in this call."""
-        if heard.given is not None and heard.given is self.given:
-            return self.given
-        if heard.encoder is None or len(self.strings) != 1:
+        question = self._questions.get(id(heard.encoder))
+        if question is not None:
+            own = self.given if question.reason is None else question.vector
+            if own is not None:
+                return own
+        if heard.encoder is None:
             return None
-        return self.recorder.vector_of(heard.encoder, self.strings[0])
+        return self.recorder.vector_of(heard.encoder, self.question.query_str)
 
-    def _reader(self, heard: HeardSearch, vector: list[float] | None) -> Reader:
+    def _reader(self, heard: HeardSearch, vector: Vector | None) -> Reader:
         if heard.search is None:
             raise LookupError("a keyword search has no store")
-        bundle = replace(self.question, embedding=vector)
+        bundle = replace(self.question, embedding=None if vector is None else [*vector])
         memory = self.checks.of(heard.search.store)
         reader = reader_of(heard.search, bundle, None, memory)
         reader.find_ids = partial(store_ids, heard.search.retriever)
@@ -165,8 +178,10 @@ class Arms:
             hits = heard.hits or ()
             access = self._reader(heard, None).access_to(hits)
             access.query_vector = vector
+            question = self._questions.get(id(heard.encoder))
+            reason = None if question is None else question.reason
             reading = yield from resolve_cosines(
-                ScoreReading(None, reason="rewritten_query"), access
+                ScoreReading(None, reason=reason or "rewritten_query"), access
             )
             vector = access.query_vector
             measured.add(hits, reading.cosines, reading.source, reading.reason)
@@ -203,6 +218,11 @@ class Arms:
         climbs = any(item.node.child_nodes for item in returned)  # parents are read from a store
         places = (yield CallStore(find)) if climbs else find()
         return [None if place is None else measured.cosines[place] for place in places]
+
+
+def _left_vector(first: HeardSearch, heard: HeardSearch) -> bool:
+    """Return whether a search was made with the vector that an earlier one left in the query."""
+    return first.bundle.embedding is heard.given and first.encoder is heard.encoder
 
 
 def _places(matcher: Matcher, items: Sequence[NodeWithScore]) -> list[int | None]:

@@ -61,8 +61,8 @@ class _Query:
 
     @property
     def _strings(self) -> list[str]:
-        """Return the strings that LlamaIndex embeds for the query."""
-        return self.bundle.embedding_strs or [self.bundle.query_str]
+        """Return the question alone: other texts in its place are for the search."""
+        return [self.bundle.query_str]
 
     @property
     def _encoder(self) -> BaseEmbedding:
@@ -87,9 +87,9 @@ class LlamaIndexBackend(_Query):
         if request.view is not None:
             return search(request.view, self.bundle)
         if request.recorder is None:
-            return request.retriever.retrieve(self.bundle)
+            return request.retriever.retrieve(self.bundle, **request.arguments)
         with listening(request.recorder):
-            return request.retriever.retrieve(self.bundle)
+            return request.retriever.retrieve(self.bundle, **request.arguments)
 
     def embed_query(self, request: EmbedQuery) -> ArrayLike:
         """Embed the query with the encoder of the search."""
@@ -129,9 +129,9 @@ class AsyncLlamaIndexBackend(_Query):
         if request.view is not None:
             return await asearch(request.view, self.bundle)
         if request.recorder is None:
-            return await request.retriever.aretrieve(self.bundle)
+            return await request.retriever.aretrieve(self.bundle, **request.arguments)
         with listening(request.recorder):
-            return await request.retriever.aretrieve(self.bundle)
+            return await request.retriever.aretrieve(self.bundle, **request.arguments)
 
     async def embed_query(self, request: EmbedQuery) -> ArrayLike:
         """Embed the query with the encoder of the search."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, TypeAlias, cast
 
+from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
 from llama_index_recall_signal._internals import DEFAULT_MODE, VectorSearch
+from llama_index_recall_signal._question import note_own_vector
 from recall_signal._wrapper.batches import embed_questions, embedder_of, parts_of
 
 __all__ = ["Ask", "AsyncAsk", "caught", "caught_async", "embedded"]
@@ -24,26 +26,34 @@ def embedded(
 ) -> Iterator[Sequence[QueryType]]:
     """Yield the queries in parts, with their vectors where they can be embedded together.
 
-    A query that is a `QueryBundle` is left as it is.
+    A query that is a `QueryBundle` is left as it is, and so is an empty one, which LlamaIndex
+    does not embed.
 
     Args:
         search: How the wrapped retriever searches; None where that is not known.
         queries: As they were given.
     """
-    embed = None
+    encoder = embed = None
     if search is not None and search.mode == DEFAULT_MODE:
-        embed = embedder_of(search.encoder)
+        encoder, embed = search.encoder, embedder_of(search.encoder)
     for part in parts_of(len(queries)):
         some = queries[part]
-        texts = [query for query in some if isinstance(query, str)]
+        texts = [query for query in some if isinstance(query, str) and query]
         if embed is None or len(texts) < 2:
             yield some
             continue
         vectors = iter(embed_questions(embed, texts))
         yield [
-            QueryBundle(query, embedding=next(vectors)) if isinstance(query, str) else query
+            _own(query, next(vectors), encoder) if isinstance(query, str) and query else query
             for query in some
         ]
+
+
+def _own(question: str, vector: list[float] | None, encoder: BaseEmbedding | None) -> QueryBundle:
+    """Return a question with its vector, which is known to be its own."""
+    bundle = QueryBundle(question, embedding=vector)
+    note_own_vector(bundle, encoder)
+    return bundle
 
 
 def caught(ask: Ask, query: QueryType) -> list[NodeWithScore]:

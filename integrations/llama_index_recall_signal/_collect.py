@@ -7,22 +7,44 @@ concurrent tasks and threads have their own. The options of a call take the same
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
+from dataclasses import dataclass, field
+from inspect import Parameter, signature
 from typing import Any
 
 from llama_index_recall_signal._response import RecallResponse
 from recall_signal._wrapper.call_arguments import Accepted, check_arguments
 from recall_signal._wrapper.call_options import CallOptions
 
-__all__ = ["NO_OPTIONS", "call_options", "collect_responses", "parse_options", "publish"]
+__all__ = [
+    "NO_OPTIONS",
+    "Options",
+    "call_options",
+    "collect_responses",
+    "parse_options",
+    "publish",
+]
 
 _open: ContextVar[list[RecallResponse] | None] = ContextVar("recall_signal_open", default=None)
 
 
-NO_OPTIONS = CallOptions()
+@dataclass(frozen=True, slots=True)
+class Options(CallOptions):
+    """The options of a call, and what it has for the wrapped retriever beside them.
 
-_options: ContextVar[CallOptions] = ContextVar("recall_signal_options", default=NO_OPTIONS)
+    Attributes:
+        arguments: By the names in the signature of that retriever's own method.
+    """
+
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+
+NO_OPTIONS = Options()
+
+_NAMES = CallOptions.__dataclass_fields__.keys()
+
+_options: ContextVar[Options] = ContextVar("recall_signal_options", default=NO_OPTIONS)
 
 
 class collect_responses:
@@ -46,16 +68,36 @@ def publish(responses: Sequence[RecallResponse]) -> None:
         collected.extend(responses)
 
 
-def parse_options(options: dict[str, Any]) -> CallOptions | None:
+def parse_options(
+    options: dict[str, Any], search: Callable[..., object] | None = None
+) -> Options | None:
     """Return the options of a call; None where it has none, so that those around it hold.
+
+    Args:
+        options: What was given beside the question.
+        search: The method that takes what is none of ours; None where nothing does.
 
     Raises:
         ConfigurationError: An option is wrong, or there is none of that name.
     """
     if not options:
         return None
-    check_arguments(options.keys() - CallOptions.__dataclass_fields__.keys(), Accepted())
-    return CallOptions(**options)
+    arguments = {name: value for name, value in options.items() if name not in _NAMES}
+    if arguments:
+        check_arguments(arguments.keys(), Accepted() if search is None else _accepted(search))
+    own = {name: value for name, value in options.items() if name in _NAMES}
+    return Options(**own, arguments=arguments)
+
+
+def _accepted(search: Callable[..., object]) -> Accepted:
+    """Return what a bound method takes by name beside the question, its first parameter."""
+    parameters = [*signature(search).parameters.values()]
+    named = [one.name for one in parameters[1:] if one.kind in _BY_NAME]
+    is_open = any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
+    return Accepted(frozenset(named), is_open)
+
+
+_BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
 class call_options:
@@ -67,12 +109,12 @@ class call_options:
 
     __slots__ = ("_options", "_token")
 
-    def __init__(self, options: CallOptions | None) -> None:
+    def __init__(self, options: Options | None) -> None:
         self._options = options
 
-    def __enter__(self) -> CallOptions:
+    def __enter__(self) -> Options:
         around, options = _options.get(), self._options
-        self._token: Token[CallOptions] = _options.set(around if options is None else options)
+        self._token: Token[Options] = _options.set(around if options is None else options)
         return around
 
     def __exit__(self, *_: object) -> None:

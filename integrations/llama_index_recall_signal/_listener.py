@@ -31,7 +31,7 @@ from llama_index_recall_signal._internals import VectorSearch, vector_search
 from llama_index_recall_signal._keywords import is_keyword_retriever
 from recall_signal._fork_safe import ForkSafeLock
 
-__all__ = ["HeardSearch", "Recorder", "is_heard", "listening"]
+__all__ = ["HeardSearch", "Recorder", "is_heard", "is_recorded", "listening"]
 
 log = logging.getLogger(__name__)
 
@@ -162,6 +162,11 @@ class _Listener(BaseSpanHandler[Any]):
         """Do nothing: a search that failed has found nothing."""
 
 
+def is_recorded() -> bool:
+    """Return whether a wrapper around the running call hears what is searched in it."""
+    return _recorder.get() is not None
+
+
 _SILENT = frozenset({NullEventHandler, NullSpanHandler})
 
 
@@ -171,7 +176,7 @@ def is_heard(dispatcher: Dispatcher) -> bool:
     Where nobody does, none need be made: LlamaIndex makes its own all the same, and each takes as
     long as judging a pool does. Our own handler hears only where a recorder is.
     """
-    listener = None if _recorder.get() is not None else _listener
+    listener = None if is_recorded() else _listener
     while True:
         for handler in (*dispatcher.event_handlers, *dispatcher.span_handlers):
             if type(handler) not in _SILENT and handler is not listener:

@@ -10,7 +10,6 @@ from llama_index.core.instrumentation.events import BaseEvent
 from pydantic import PrivateAttr
 
 from llama_index_recall_signal._events import RecallSignalEvent
-from recall_signal._wrapper.learning import is_learning
 from recall_signal.logs import LogWriter
 
 __all__ = ["RecallLogHandler"]
@@ -23,8 +22,8 @@ class RecallLogHandler(BaseEventHandler):
 
         get_dispatcher().add_event_handler(RecallLogHandler(log))
 
-    The run's id in the log is that of the event. Searches that learn or check a calibration are
-    left out.
+    The run's id in the log is that of the event. Searches that learn or check a calibration send
+    none, and are left out.
 
     Args:
         log: The log; close it when the program ends, or use it in a `with` block.
@@ -43,5 +42,5 @@ class RecallLogHandler(BaseEventHandler):
 
     def handle(self, event: BaseEvent, **_: Any) -> None:
         """Queue the row of a `RecallSignalEvent`."""
-        if isinstance(event, RecallSignalEvent) and event._outcome and not is_learning():
+        if isinstance(event, RecallSignalEvent) and event._outcome:
             self._log.write(event._outcome, UUID(event.id_).bytes)

@@ -48,7 +48,11 @@ def _is_readable(kind: ScoreKind) -> bool:
 
 def _of_store(search: VectorSearch) -> str | None:
     adapter = find_adapter(search.store)
-    if adapter is None or adapter.gives_vectors:  # hits of an unknown store may carry them
+    if (
+        adapter is None
+    ):  # where it keeps texts, its hits may carry vectors: those of an index do not
+        return None if getattr(search.store, "stores_text", True) else "store_not_recognised"
+    if adapter.gives_vectors:
         return None
     try:
         kind = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -45,8 +44,11 @@ class RecallPostprocessor(SignalSettings, BaseNodePostprocessor):
     before anything that replaces the scores or drops nodes. Its settings are fixed: make another
     one for other ones.
 
+    Where no query is handed on, the scores and vectors of the nodes are judged without its words,
+    and nothing is embedded.
+
     Attributes:
-        embed_model: As in `RecallRetriever`. Not used where no query is handed on.
+        embed_model: As in `RecallRetriever`.
 
     Raises:
         ConfigurationError: A setting is wrong. At construction, or where it is set later on.
@@ -109,9 +111,8 @@ class RecallPostprocessor(SignalSettings, BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], bundle: QueryBundle | None
     ) -> Flow[Outcome[NodeWithScore]]:
         query, encoder = self._query(bundle)
-        settings = self._settings if bundle is not None else replace(self._settings, cache=None)
         steps = self._read(Reader(query, self.declared_kind, encoder), nodes)
-        return recall_flow(query.query_str, settings, steps)
+        return recall_flow(None if bundle is None else bundle.query_str, self._settings, steps)
 
     def _read(self, reader: Reader, nodes: list[NodeWithScore]) -> Search[NodeWithScore]:
         """Return the nodes with what is known of them; where reading it fails, the nodes alone."""
@@ -119,7 +120,7 @@ class RecallPostprocessor(SignalSettings, BaseNodePostprocessor):
 
         def read() -> Search[NodeWithScore]:
             scored = None if key is None else scored_under(key, nodes)
-            return (yield from reader.read_nodes(nodes, page, scored))
+            return (yield from reader.read_query(nodes, page, scored))
 
         try:
             return (yield from contained_steps(read()))

@@ -20,6 +20,7 @@ from llama_index_recall_signal._collect import (
     NO_OPTIONS,
     call_options,
     collect_responses,
+    parse_options,
     publish,
 )
 from llama_index_recall_signal._engine_options import OptionsQueryEngine
@@ -131,16 +132,18 @@ class RecallQueryEngine(OptionsQueryEngine):
         """The engine that answers."""
         return self._engine
 
-    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """The nodes that the engine would answer from."""
-        return self._engine.retrieve(query_bundle)
+    def retrieve(self, query_bundle: QueryBundle, **options: Any) -> list[NodeWithScore]:
+        """The nodes that the engine would answer from; options as in `query`."""
+        with call_options(parse_options(options)):
+            return self._engine.retrieve(query_bundle)
 
-    async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+    async def aretrieve(self, query_bundle: QueryBundle, **options: Any) -> list[NodeWithScore]:
         """`retrieve`, asynchronously; in a thread where the engine has no such way."""
         aretrieve = getattr(self._engine, "aretrieve", None)
-        if aretrieve is None:
-            return await asyncio.to_thread(self._engine.retrieve, query_bundle)
-        nodes: list[NodeWithScore] = await aretrieve(query_bundle)
+        with call_options(parse_options(options)):
+            if aretrieve is None:
+                return await asyncio.to_thread(self._engine.retrieve, query_bundle)
+            nodes: list[NodeWithScore] = await aretrieve(query_bundle)
         return nodes
 
     def synthesize(

@@ -1,8 +1,9 @@
-"""Search without the events and the spans of the wrapped retriever where nobody hears them.
+"""Search without the events and the spans of the wrapped retriever where nobody is to hear them.
 
 LlamaIndex makes an id, a bound signature and several validated events for each call of a retriever,
 also where no handler is there. Around the wrapper's own call it does so in any case; inside of it,
-the same search would be announced a second time, to nobody.
+the same search would be announced a second time, to nobody. A search that learns is nobody's query,
+and is announced to nobody, whoever listens; only a wrapper around it has to hear its arms.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from inspect import unwrap
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.retrievers import VectorIndexRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
-from llama_index_recall_signal._listener import is_heard
+from llama_index_recall_signal._internals import aretrieve_unspanned, retrieve_unspanned
+from llama_index_recall_signal._listener import is_heard, is_recorded
+from recall_signal._wrapper.learning import is_learning
 
-__all__ = ["asearch", "search"]
+__all__ = ["aretrieve", "asearch", "retrieve", "search"]
 
 _DISPATCHERS = [get_dispatcher(cls.__module__) for cls in (BaseRetriever, VectorIndexRetriever)]
 
@@ -37,6 +40,29 @@ _search: Callable[[VectorIndexRetriever, QueryBundle], list[NodeWithScore]] = un
 _asearch: Callable[[VectorIndexRetriever, QueryBundle], Awaitable[list[NodeWithScore]]] = unwrap(
     VectorIndexRetriever._aretrieve
 )
+
+
+def retrieve(wrapper: BaseRetriever, query: QueryType) -> list[NodeWithScore]:
+    """Return what the `retrieve` of LlamaIndex does, without its events for a search that learns.
+
+    Args:
+        wrapper: Ours.
+        query: The question.
+    """
+    if not is_learning():
+        return retrieve_unspanned(wrapper, query)
+    bundle = QueryBundle(query) if isinstance(query, str) else query
+    nodes = unwrap(type(wrapper)._retrieve)(wrapper, bundle)
+    return wrapper._handle_recursive_retrieval(bundle, nodes)
+
+
+async def aretrieve(wrapper: BaseRetriever, query: QueryType) -> list[NodeWithScore]:
+    """`retrieve`, asynchronously."""
+    if not is_learning():
+        return await aretrieve_unspanned(wrapper, query)
+    bundle = QueryBundle(query) if isinstance(query, str) else query
+    nodes = await unwrap(type(wrapper)._aretrieve)(wrapper, bundle)
+    return await wrapper._ahandle_recursive_retrieval(bundle, nodes)
 
 
 def search(view: VectorIndexRetriever, bundle: QueryBundle) -> list[NodeWithScore]:
@@ -59,6 +85,8 @@ async def asearch(view: VectorIndexRetriever, bundle: QueryBundle) -> list[NodeW
 
 
 def _is_heard(view: VectorIndexRetriever) -> bool:
+    if is_learning():
+        return is_recorded()
     manager = getattr(view, "callback_manager", None)
     if manager is None or manager.handlers or any(map(is_heard, _DISPATCHERS)):
         return True

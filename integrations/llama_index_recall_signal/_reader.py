@@ -12,17 +12,22 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_recall_signal._internals import DEFAULT_MODE, VectorSearch
+from llama_index_recall_signal._question import Question
 from llama_index_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from llama_index_recall_signal.stores._base import AnyAdapter, Vectors
 from recall_signal import ScoreKind
-from recall_signal._flow.values import Search
+from recall_signal._flow.values import Candidates, Search
 from recall_signal._steps.failures import contained, original
+from recall_signal.stores import ScoreReading
 from recall_signal.stores._reader import StoreReader
-from recall_signal.stores._vectors import NormCheck, VectorSource
+from recall_signal.stores._vectors import NormCheck, VectorSource, resolve_cosines
 
 __all__ = ["Reader", "StoreChecks", "reader_of"]
 
 log = logging.getLogger(__name__)
+
+_WORD_MODES = frozenset({"text_search", "sparse"})
+"""Query modes that search by the text of the question, whatever is embedded."""
 
 
 class StoreChecks:
@@ -60,6 +65,7 @@ class Reader(StoreReader[AnyAdapter]):
         memory: The wrapper's check of the store.
 
     Attributes:
+        question: The query's, as it was before the search.
         ids: Where the search leaves its store's own ids of the hits.
         find_ids: Looks them up by the ids of the nodes, for a search that was only heard.
     """
@@ -77,12 +83,42 @@ class Reader(StoreReader[AnyAdapter]):
         is_search = store is not None and mode == DEFAULT_MODE
         super().__init__(kind, store, adapter, ranked=is_search, memory=memory)
         self.bundle, self.encoder, self.mode = bundle, encoder, mode
+        # What embeds the queries of a retriever without a known store is not known either.
+        self.question = Question(bundle, None if store is None else encoder, bundle.embedding)
         self.ids: list[str] = []
         self.find_ids: Callable[[Sequence[str]], Sequence[str]] | None = None
 
     def kind_by_adapter(self, adapter: AnyAdapter) -> ScoreKind | str | None:
         """Return the kind by the store's settings and the query mode."""
         return adapter.score_kind(self.store, self.mode)
+
+    def read_query(
+        self,
+        items: Sequence[NodeWithScore],
+        page: Sequence[int],
+        hits: Sequence[NodeWithScore] | None = None,
+        *,
+        seen: bool = True,
+    ) -> Search[NodeWithScore]:
+        """`read_nodes` of a search for the question; else compare the stored vectors with it."""
+        reason = None
+        if items and not self._is_by_words:
+            reason = yield from self.question.doubt()
+        if reason is None:
+            return (yield from self.read_nodes(items, page, hits, seen=seen))
+        source = self.access_to(items if hits is None else hits)
+        source.query_vector = self.question.vector
+        reading = yield from resolve_cosines(ScoreReading(None, reason=reason), source)
+        return Candidates(
+            items, page, reading.cosines, source=reading.source, reason=reading.reason
+        )
+
+    @property
+    def _is_by_words(self) -> bool:
+        """Return whether the score is one of the question's text, and of no vector."""
+        if self.kind is ScoreKind.BM25 or self.mode in _WORD_MODES:
+            return True
+        return not getattr(self.store, "is_embedding_query", True)
 
     def read_nodes(
         self,
@@ -112,7 +148,8 @@ class Reader(StoreReader[AnyAdapter]):
     def access(self, hits: Hits) -> VectorSource:
         """Return the source of further vectors: nodes may carry some in any store."""
         vectors = partial(self._vectors, hits)
-        return self._access(vectors, self.encoder, self.bundle.embedding, len(hits.nodes))
+        own = None if self._is_by_words else self.bundle.embedding
+        return self._access(vectors, self.encoder, own, len(hits.nodes))
 
     def access_to(self, nodes: Sequence[NodeWithScore]) -> VectorSource:
         """Return the source of the vectors of these hits."""

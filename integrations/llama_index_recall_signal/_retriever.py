@@ -32,20 +32,18 @@ from llama_index_recall_signal._batch import (
 )
 from llama_index_recall_signal._collect import (
     NO_OPTIONS,
+    Options,
     call_options,
     collect_responses,
     parse_options,
     publish,
 )
 from llama_index_recall_signal._compile import compile_runtime, encoder_of, searched
-from llama_index_recall_signal._internals import (
-    aretrieve_unspanned,
-    retrieve_unspanned,
-    vector_search,
-)
+from llama_index_recall_signal._internals import vector_search
 from llama_index_recall_signal._measurable import never_measures
 from llama_index_recall_signal._nodes import is_data
 from llama_index_recall_signal._port import LlamaIndexPort
+from llama_index_recall_signal._quiet_search import aretrieve, retrieve
 from llama_index_recall_signal._response import RecallResponse
 from llama_index_recall_signal._search import Call
 from llama_index_recall_signal._selector_postprocessor import PROMPT_KEY, with_prompt
@@ -56,14 +54,13 @@ from recall_signal import (
     ScoreKind,
     Thresholds,
 )
-from recall_signal._flow.backend import Flow, run_flow, run_flow_async
+from recall_signal._flow.backend import run_flow, run_flow_async
 from recall_signal._flow.flow import recall_flow
 from recall_signal._flow.values import Outcome
 from recall_signal._pydantic import copy_with
 from recall_signal._wrapper.auto_models import find_instance
 from recall_signal._wrapper.auto_source import watcher_of
 from recall_signal._wrapper.calibration import CalibrationMixin
-from recall_signal._wrapper.call_options import CallOptions
 from recall_signal._wrapper.measurability import warn_unmeasurable
 from recall_signal._wrapper.runtime import recompiled, watched
 from recall_signal._wrapper.settings import UNSET, Unset
@@ -208,18 +205,20 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
     def retrieve(self, str_or_query_bundle: QueryType, **options: Any) -> list[NodeWithScore]:
         """Retrieve nodes; `k`, `use_rerank` and `select` hold for this call.
 
+        Other names are those in the signature of the wrapped retriever's own `retrieve`.
+
         Raises:
             ConfigurationError: An option is wrong, or there is none of that name.
         """
-        with call_options(parse_options(options)):
-            return retrieve_unspanned(self, str_or_query_bundle)
+        with call_options(parse_options(options, self.retriever.retrieve)):
+            return retrieve(self, str_or_query_bundle)
 
     async def aretrieve(
         self, str_or_query_bundle: QueryType, **options: Any
     ) -> list[NodeWithScore]:
-        """`retrieve`, asynchronously."""
-        with call_options(parse_options(options)):
-            return await aretrieve_unspanned(self, str_or_query_bundle)
+        """`retrieve`, asynchronously; other names are those of the retriever's `aretrieve`."""
+        with call_options(parse_options(options, self.retriever.aretrieve)):
+            return await aretrieve(self, str_or_query_bundle)
 
     def batch(
         self, queries: Sequence[QueryType], *, return_exceptions: bool = False, **options: Any
@@ -276,31 +275,30 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         runtime, embed_model = self._runtime, self._fields.embed_model
         with collect_responses() as inside, call_options(NO_OPTIONS) as options:
-            flow = self._flow(query_bundle, runtime, options)
+            call = self._call(query_bundle, runtime, options)
+            flow = recall_flow(query_bundle.query_str, options.resolve(runtime), call.steps())
+            backend = LlamaIndexBackend(query_bundle, embed_model, runtime.workers, runtime)
             with runtime.flow.calibration.running():
-                outcome = run_flow(
-                    flow, LlamaIndexBackend(query_bundle, embed_model, runtime.workers, runtime)
-                )
-        return self._finish(outcome, annotated_page(outcome), inside, is_async=False)
+                outcome = run_flow(flow, backend)
+        page = annotated_page(outcome)
+        return self._finish(outcome, page, inside, is_plain=call.is_plain, is_async=False)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         runtime, embed_model = self._runtime, self._fields.embed_model
         with collect_responses() as inside, call_options(NO_OPTIONS) as options:
-            flow = self._flow(query_bundle, runtime, options)
+            call = self._call(query_bundle, runtime, options)
+            flow = recall_flow(query_bundle.query_str, options.resolve(runtime), call.steps())
             backend = AsyncLlamaIndexBackend(query_bundle, embed_model, runtime.workers, runtime)
             with runtime.flow.calibration.running():
                 outcome = await run_flow_async(flow, backend)
         nodes = partial(annotated_page, outcome)
         is_large = are_large([item.node.metadata for item in outcome.items])
         page = await runtime.workers.run_if(nodes, is_large=is_large)
-        return self._finish(outcome, page, inside, is_async=True)
+        return self._finish(outcome, page, inside, is_plain=call.is_plain, is_async=True)
 
-    def _flow(
-        self, bundle: QueryBundle, runtime: LlamaIndexRuntime, options: CallOptions
-    ) -> Flow[Outcome[NodeWithScore]]:
+    def _call(self, bundle: QueryBundle, runtime: LlamaIndexRuntime, options: Options) -> Call:
         fields = self._fields
-        call = Call(fields.retriever, bundle, fields, fields.embed_model, runtime.memory, options.k)
-        return recall_flow(bundle.query_str, options.resolve(runtime), call.steps())
+        return Call(fields.retriever, bundle, fields, fields.embed_model, runtime.memory, options)
 
     def _finish(
         self,
@@ -308,6 +306,7 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
         page: list[NodeWithScore],
         inside: list[RecallResponse],
         *,
+        is_plain: bool,
         is_async: bool,
     ) -> list[NodeWithScore]:
         """Return the annotated page and publish the response.
@@ -319,7 +318,7 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
         if response.confidence.level == "unknown":
             publish([replace_fields(one, nodes=page if one.nodes else []) for one in inside])
         publish([response])
-        outcome.settings.calibration.observe(outcome, is_plain=True, is_async=is_async)
+        outcome.settings.calibration.observe(outcome, is_plain=is_plain, is_async=is_async)
         return response.nodes
 
     def _handle_recursive_retrieval(

@@ -7,8 +7,8 @@ requests.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import ClassVar
 
@@ -18,6 +18,7 @@ from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_recall_signal._arms import Arms
+from llama_index_recall_signal._collect import NO_OPTIONS, Options
 from llama_index_recall_signal._internals import (
     DEFAULT_MODE,
     VectorSearch,
@@ -27,6 +28,7 @@ from llama_index_recall_signal._internals import (
 from llama_index_recall_signal._keywords import is_keyword_retriever
 from llama_index_recall_signal._listener import Recorder
 from llama_index_recall_signal._nodes import scored_under
+from llama_index_recall_signal._question import is_reworded
 from llama_index_recall_signal._reader import Reader, StoreChecks, reader_of
 from recall_signal import ScoreKind
 from recall_signal._flow.backend import Flow
@@ -52,6 +54,7 @@ class Retrieve:
         recorder: Hears the searches inside; None hears nothing.
         extra: Whether the search is wider than the caller's own.
         view: The retriever, where it is a view of LlamaIndex' own for this one call.
+        arguments: What the retriever's own method takes beside the question.
     """
 
     name: ClassVar[str] = "retrieve"
@@ -60,6 +63,7 @@ class Retrieve:
     recorder: Recorder | None = None
     extra: bool = False
     view: VectorIndexRetriever | None = None
+    arguments: Mapping[str, object] = field(default_factory=dict)
 
 
 _EMBEDDING = frozenset(
@@ -82,7 +86,7 @@ class Call:
         fields: The wrapper's settings.
         embed_model: The wrapper's encoder.
         memory: The wrapper's checks of its stores.
-        k: The page size of this call; None for the wrapper's own.
+        options: Those of this call.
     """
 
     def __init__(
@@ -92,10 +96,11 @@ class Call:
         fields: RetrieverSettings,
         embed_model: BaseEmbedding | None,
         memory: StoreChecks,
-        k: int | None = None,
+        options: Options = NO_OPTIONS,
     ) -> None:
-        self.retriever, self.pool_size = retriever, fields.pool_size
-        self.k = fields.k if k is None else k
+        self.retriever, self.bundle, self.pool_size = retriever, bundle, fields.pool_size
+        self.k = fields.k if options.k is None else options.k
+        self.arguments = options.arguments
         kind = fields.declared_kind
         self.score_key = fields.score_key
         self.search = search = None if self.score_key else vector_search(retriever)
@@ -109,6 +114,13 @@ class Call:
         # An arm leaves its vector in the query, which is not for the vectors that nodes carry.
         self.reader = Reader(replace(bundle), kind, embed_model, memory=memory.own)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the question was searched by its own words alone, once it was searched."""
+        if self.arguments or is_reworded(self.bundle) or self.reader.question.reason is not None:
+            return False
+        return self.arms is None or not self.arms.is_doubted
+
     def steps(self) -> Search[NodeWithScore]:
         """Call the retriever, once, and read the result.
 
@@ -118,7 +130,8 @@ class Call:
         if self.search is not None:
             return (yield from self._searched(self.search))
         recorder = None if self.arms is None else self.arms.recorder
-        returned = validate_page((yield Retrieve(self.retriever, recorder)), NodeWithScore)
+        request = Retrieve(self.retriever, recorder, arguments=self.arguments)
+        returned = validate_page((yield request), NodeWithScore)
         if self.arms is not None:
             reading = yield from self._heard(self.arms, returned)
             if reading is not None:
@@ -172,9 +185,9 @@ class Call:
             if hits is None:
                 page: Sequence[int] = range(len(returned[: self.k]))
                 scored = None if self.score_key is None else scored_under(self.score_key, returned)
-                return (yield from self.reader.read_nodes(returned, page, scored))
+                return (yield from self.reader.read_query(returned, page, scored))
             items, page = _placed(returned, hits)
-            return (yield from self.reader.read_nodes(items, page, hits))
+            return (yield from self.reader.read_query(items, page, hits))
 
         try:
             return (yield from contained_steps(read()))
@@ -189,7 +202,7 @@ class Call:
         own = self._narrow(search)
         returned = validate_page((yield Retrieve(own or search.retriever, view=own)), NodeWithScore)
         page = range(len(returned[: self.k]))
-        return (yield from self.reader.read_nodes(returned, page, seen=False))
+        return (yield from self.reader.read_query(returned, page, seen=False))
 
     def _narrow(self, search: VectorSearch) -> VectorIndexRetriever | None:
         """Return the retriever on this call's page size; None where it keeps its own."""

@@ -13,7 +13,9 @@ from recall_signal import (
     advice,
     assess,
 )
-from recall_signal.confidence import LEVELS, Level
+from recall_signal.advice import advise
+from recall_signal.confidence import LEVELS, Level, unknown
+from recall_signal.reports import NOT_CONFIGURED
 
 
 def of_level(level: Level) -> RecallConfidence:
@@ -89,3 +91,17 @@ def test_no_text_is_a_verdict(verdict: str) -> None:
 def test_something_else_is_refused(given: Any) -> None:
     with pytest.raises(InvalidInputError, match=r"such as response\.confidence, got "):
         advice(given)
+
+
+def test_an_empty_question_says_nothing_about_what_is_stored() -> None:
+    asked_nothing = unknown("empty_query", 0)
+    on_empty_page = advise(asked_nothing, NOT_CONFIGURED, 0)
+    assert on_empty_page.advice == "fallback"
+    assert on_empty_page.text == (
+        "The question is empty, and this says nothing about what is stored. Ask again, in words."
+    )
+    on_page = advise(unknown("empty_query", 1), NOT_CONFIGURED, 1)
+    assert on_page.advice == "undecided"
+    assert on_page.text == (
+        "1 result came back for an empty question: none of them can match it. Ask again, in words."
+    )

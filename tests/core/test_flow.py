@@ -18,6 +18,7 @@ from recall_signal._flow.values import Candidates, FixedCalibration, FlowSetting
 from recall_signal._steps.compute import Compute
 from recall_signal._steps.driver import drive, drive_async
 from recall_signal.reports import NOT_CONFIGURED, SelectionReport
+from recall_signal.reranking import RerankerOptions, Reranking
 from recall_signal.selection import (
     Answer,
     Select,
@@ -154,6 +155,26 @@ def test_a_selection_inside_speaks_for_the_page_that_it_left(
     assert outcome.selection == adopted
     assert published == ([] if adopted is NOT_CONFIGURED else [adopted])
     assert outcome.report["advice"] == ("undecided" if page and adopted is not NONE else "fallback")
+
+
+# Without a question
+
+
+def test_a_question_that_is_not_handed_over_is_not_an_empty_one() -> None:
+    world = World(candidates(cosines=[0.9, 0.5, None], source="store"))
+    rules = with_cache(selection=SelectionOptions(), reranking=Reranking(RerankerOptions(len)))
+    outcome = drive(recall_flow(None, rules, search()), world.perform, is_optional)
+    assert world.requests == [Fetch()]
+    assert outcome.confidence == assess([0.9, 0.5, None])
+    assert outcome.pool.query is None
+    assert (outcome.selection, outcome.rerank) == (NOT_CONFIGURED, None)
+
+
+def test_no_text_is_compared_with_a_question_that_is_not_known() -> None:
+    world = World(candidates(reason="no_score_access"))
+    outcome = drive(recall_flow(None, with_cache(), search()), world.perform, is_optional)
+    assert world.requests == [Fetch()]
+    assert outcome.confidence.reason == "no_score_access"
 
 
 # With cosines at hand

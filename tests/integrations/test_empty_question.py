@@ -44,6 +44,30 @@ async def test_it_is_unknown_and_nothing_is_raised(make: Any, question: str) -> 
         assert (confidence.level, confidence.reason) == ("unknown", "empty_query")
 
 
+@pytest.mark.parametrize("make", [through_langchain, through_llama_index])
+@pytest.mark.parametrize("question", ["", "  \n"])
+async def test_the_advice_says_so_whether_or_not_it_could_be_searched(
+    make: Any, question: str
+) -> None:
+    """An encoder that takes no empty text has searched nothing, and so found no store empty."""
+    retriever = make()
+    for response in (retriever.recall(question), await retriever.arecall(question)):
+        assert "empty question" in response.advice_text or (
+            "The question is empty" in response.advice_text
+        )
+        assert "search was empty" not in response.advice_text
+        assert response.advice_text.endswith("Ask again, in words.")
+
+
+async def test_a_batch_of_llama_index_searches_as_a_single_question_does() -> None:
+    retriever = through_llama_index()
+    questions = ["", "kiln", " ", "boats"]
+    alone = [[node.node_id for node in retriever.retrieve(one)] for one in questions]
+    assert [bool(ids) for ids in alone] == [False, True, True, True]
+    for pages in (retriever.batch(questions), await retriever.abatch(questions)):
+        assert [[node.node_id for node in page] for page in pages] == alone
+
+
 async def test_in_a_batch() -> None:
     retriever = through_langchain()
     questions = ["kiln", "\u200b", ""]

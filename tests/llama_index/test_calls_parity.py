@@ -12,6 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
@@ -117,6 +118,64 @@ async def test_a_query_engine_hands_the_options_on() -> None:
     assert len(engine.query(QUERY).source_nodes) == 1
     with pytest.raises(ConfigurationError, match="did you mean select"):
         engine.query(QUERY, selects=False)
+
+
+async def test_a_query_engine_takes_the_options_where_it_only_retrieves() -> None:
+    engine = RecallQueryEngine.from_args(llama_index(selector=Keeping(0)), llm=RecordingLLM())
+    bundle = QueryBundle(QUERY)
+    assert len(engine.retrieve(bundle)) == 1
+    assert len(engine.retrieve(bundle, select=False, k=3)) == 3
+    assert len(await engine.aretrieve(bundle, select=False, k=2)) == 2
+    with pytest.raises(ConfigurationError, match="use_rerank=True needs a reranker"):
+        engine.retrieve(bundle, use_rerank=True)
+    with pytest.raises(ConfigurationError, match="did you mean select"):
+        await engine.aretrieve(bundle, selects=False)
+
+    class OnlySynchronous(RetrieverQueryEngine):
+        aretrieve = None  # type: ignore[assignment]
+
+    inner = OnlySynchronous.from_args(llama_index(), llm=RecordingLLM())
+    assert len(await RecallQueryEngine(inner).aretrieve(bundle, k=2)) == 2
+
+
+class Speaking(ListRetriever):
+    """Its own methods take more than the question."""
+
+    spoken: Any = None
+
+    def retrieve(self, question: Any, lang: str = "en", *, tone: str = "plain") -> Any:
+        self.spoken = lang, tone
+        return super().retrieve(question)
+
+    async def aretrieve(self, question: Any, **more: Any) -> Any:
+        self.spoken = more
+        return await super().aretrieve(question)
+
+
+async def test_a_call_has_the_arguments_of_the_wrapped_retrievers_signature(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inner, plain = Speaking(scored(0.5, 0.4)), []
+    wrapped = LlamaIndexRetriever(inner, score_kind="cosine")
+    calibration = type(wrapped._runtime.flow.calibration)
+    monkeypatch.setattr(calibration, "observe", lambda *_, is_plain, **__: plain.append(is_plain))
+    assert len(wrapped.retrieve(QUERY, lang="de", k=1)) == 1
+    assert inner.spoken == ("de", "plain")
+    assert len(wrapped.recall(QUERY, tone="curt").nodes) == 2
+    assert inner.spoken == ("en", "curt")
+    await wrapped.arecall(QUERY, anything=1)
+    assert inner.spoken == {"anything": 1}
+    around = LlamaIndexRetriever(wrapped)
+    around.retrieve(QUERY, lang="fr")
+    assert inner.spoken == ("fr", "plain")
+    assert not any(plain)
+    wrapped.retrieve(QUERY)
+    assert plain[-1]
+    for name in ("language", "question", "selects"):
+        with pytest.raises(ConfigurationError, match=f"{name} is no argument"):
+            wrapped.retrieve(QUERY, **{name: "de"})
+    with pytest.raises(ConfigurationError, match="did you mean select"):
+        await wrapped.aretrieve(QUERY, selects=True)
 
 
 def test_a_wrapper_inside_a_wrapper_has_its_own_options() -> None:

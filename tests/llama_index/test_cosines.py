@@ -55,11 +55,12 @@ async def test_texts_are_embedded_as_the_index_embeds_them_and_once() -> None:
     assert (await other.arecall(QUERY)).to_dict() == response.to_dict()
 
 
-def test_custom_embedding_strings_stand_for_the_query() -> None:
+def test_texts_are_compared_with_the_question_whatever_was_searched_by() -> None:
     encoder = texts_with_cosines([0.8, 0.1])
-    bundle = QueryBundle("a question", custom_embedding_strs=[QUERY])
+    bundle = QueryBundle(QUERY, custom_embedding_strs=["a guess"])
     wrapped = RecallRetriever(ListRetriever(scored(None, None)), encoder)
     assert wrapped.recall(bundle).pool.cosines == pytest.approx([0.8, 0.1])
+    assert encoder.encoder.queries == [QUERY]
     empty = wrapped.recall("")
     assert empty.cosine_source == "embeddings"
 

@@ -53,6 +53,19 @@ class NoVectors(SimpleVectorStore):
     """The same, and no vector is ever given."""
 
 
+class Own(SimpleVectorStore):
+    """Searches in a way of its own."""
+
+    def query(self, query: Any, **kwargs: Any) -> Any:
+        return super().query(query, **kwargs)
+
+
+class OwnWithTexts(Own):
+    """The same, with nodes of its own, which may carry vectors."""
+
+    stores_text: bool = True
+
+
 class Unfinished(SimpleVectorStore):
     """Its adapter cannot say what the score is."""
 
@@ -120,6 +133,10 @@ def words() -> BaseRetriever:
         (lambda: fusion(summaries()), {"score_kind": "rrf"}, "score_not_convertible"),
         (summaries, {"score_key": "n", "score_kind": "rrf"}, "score_not_convertible"),
         (lambda: dense(NoVectors()), {}, "score_not_convertible"),
+        (lambda: dense(Own()), {}, "store_not_recognised"),
+        (lambda: dense(Own()), {"score_kind": "cosine"}, None),
+        (lambda: dense(Own()), {"embed_model": Embedding()}, None),
+        (lambda: dense(OwnWithTexts()), {}, None),
         (lambda: dense(MinMax()), {}, None),
         (lambda: dense(Unfinished()), {}, None),
         (summaries, {"embed_model": Embedding()}, None),

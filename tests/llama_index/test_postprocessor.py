@@ -91,10 +91,21 @@ async def test_vectors_and_texts() -> None:
 async def test_without_a_query_nothing_is_embedded() -> None:
     encoder = Embedding()
     page = await both(RecallPostprocessor(embed_model=encoder), scored(0.9, 0.2), None)
-    assert page[0].metadata["recall"]["confidence"]["reason"] == "empty_query"
+    assert page[0].metadata["recall"]["confidence"]["reason"] == "store_not_recognised"
     assert encoder.encoder.calls == 0
     page = RecallPostprocessor(embed_model=encoder).postprocess_nodes(scored(1.0), query_str=QUERY)
     assert page[0].metadata["recall"]["cosine_source"] == "embeddings"
+
+
+async def test_without_a_query_the_scores_are_judged_all_the_same() -> None:
+    """A question that was not handed over is no empty question."""
+    processor = RecallPostprocessor(score_kind="cosine")
+    (asked, *_) = await both(processor, scored(0.9, 0.3, 0.2))
+    (unasked, *_) = await both(processor, scored(0.9, 0.3, 0.2), None)
+    assert unasked.metadata["recall"] == asked.metadata["recall"]
+    assert unasked.metadata["recall"]["advice"] == "read"
+    (empty, *_) = await both(processor, scored(0.9, 0.3, 0.2), QueryBundle(""))
+    assert empty.metadata["recall"]["confidence"]["reason"] == "empty_query"
 
 
 async def test_in_a_pipeline() -> None:

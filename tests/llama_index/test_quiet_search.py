@@ -10,7 +10,8 @@ from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
-from llama_index.core.retrievers import VectorIndexRetriever
+from llama_index.core.llms import MockLLM
+from llama_index.core.retrievers import QueryFusionRetriever, VectorIndexRetriever
 from llama_index.core.schema import TextNode
 from pydantic import Field
 
@@ -106,6 +107,40 @@ async def test_the_page_is_the_same_whoever_listens(bare: BaseRetriever, way: st
     finally:
         root.event_handlers.remove(ear)
     assert quiet == heard == [node.node_id for node in bare.retrieve("kiln")]
+
+
+def fused(bare: BaseRetriever) -> BaseRetriever:
+    return QueryFusionRetriever([bare], llm=MockLLM(), num_queries=1, use_async=False)
+
+
+@WAYS
+@pytest.mark.parametrize("make", [lambda bare: bare, fused])
+async def test_nobody_hears_a_search_that_learns(
+    bare: BaseRetriever, ear: Ear, make: Any, way: str
+) -> None:
+    debug = LlamaDebugHandler(print_trace_on_end=False)
+    bare.callback_manager = CallbackManager([debug])
+    wrapper = RecallRetriever(make(bare))
+    expected = wrapper.recall("kiln").pool.cosines
+    ear.heard.clear()
+    debug.flush_event_logs()
+    port = wrapper.calibration_port
+    pool = port.search("kiln") if way == "retrieve" else await port.asearch("kiln")
+    assert pool.cosines == pytest.approx(expected)
+    assert "RecallSignalEvent" not in ear.heard
+    if make is not fused:
+        assert {*ear.heard} == {"EmbeddingStartEvent", "EmbeddingEndEvent"}  # the encoder's own
+        assert debug.get_event_pairs() == []
+
+
+def test_one_question_makes_one_signal_while_auto_learns(bare: BaseRetriever, ear: Ear) -> None:
+    wrapper = RecallRetriever(bare, calibration="auto")
+    wrapper.retrieve("kiln")
+    wrapper.wait_until_calibrated(60)
+    assert ear.heard.count("RecallSignalEvent") == 1
+    assert ear.heard.count("RetrievalStartEvent") == 2
+    wrapper.calibrate()
+    assert ear.heard.count("RecallSignalEvent") == 1
 
 
 async def test_a_dispatcher_that_does_not_propagate_is_silent(

@@ -59,9 +59,16 @@ _NO_COSINES = ("score_out_of_range", "adapter_failed")
 
 
 def recall_flow(
-    query: str, settings: FlowSettings[Item], search: Search[Item]
+    query: str | None, settings: FlowSettings[Item], search: Search[Item]
 ) -> Flow[Outcome[Item]]:
-    """Yield the requests of one query and return its outcome (see the module's docstring)."""
+    """Yield the requests of one query and return its outcome (see the module's docstring).
+
+    Args:
+        query: The question; None where none was handed over: its words are not known then, and
+            no model is asked about it.
+        settings: The wrapper's.
+        search: What finds the candidates.
+    """
     started = perf_counter()
     pages_inside: list[Sequence[object]] = []
     with collect_selections(pages_inside) as made_inside:
@@ -69,7 +76,7 @@ def recall_flow(
     cosines, source, reason = found.cosines, found.source, found.reason
     encoder, dimension = found.encoder or settings.encoder, found.dimension
     cache = None if reason == "score_out_of_range" else settings.cache
-    if cosines is None and found.items and cache is not None:
+    if cosines is None and found.items and cache is not None and query is not None:
         items = found.items[: settings.embed_limit]
         cosines, embed_reason = yield from embed_again(query, items, settings.text_of, cache)
         source, reason = ("embeddings", None) if cosines else (None, embed_reason)
@@ -87,13 +94,13 @@ def recall_flow(
     if confidence.reason in _NO_COSINES:
         cosines, source = [None] * count, None
     page, selection, ranked = found.page, NOT_CONFIGURED, None
-    if settings.reranking is not None:
+    if settings.reranking is not None and query is not None:
         texts = (settings.read_text_of(found.items[position]) for position in page)
         ranked = yield from rerank_page(query, texts, page, settings.reranking)
         page = ranked.page
         confidence = with_match(confidence, ranked, cosines, settings.reranking)
     shown = page
-    if settings.selection is not None:
+    if settings.selection is not None and query is not None:
         page, selection = yield from _select(
             query, found, page, confidence, settings, settings.selection
         )
@@ -131,7 +138,7 @@ def recall_flow(
     )
 
 
-def _found(query: str, search: Search[Item]) -> Search[Item]:
+def _found(query: str | None, search: Search[Item]) -> Search[Item]:
     """Search; some encoders and retrievers take no empty text, so there nothing is found by it."""
     try:
         return (yield from search)
@@ -163,7 +170,7 @@ def _pad(values: Sequence[float | None] | None, count: int) -> list[float | None
 
 
 def _with_reason(
-    confidence: RecallConfidence, query: str, reason: str | None, count: int
+    confidence: RecallConfidence, query: str | None, reason: str | None, count: int
 ) -> RecallConfidence:
     """Name the reason why nothing was measured, where the candidates alone do not show it."""
     if _is_empty(query):
@@ -172,7 +179,7 @@ def _with_reason(
 
 
 def _assess_safely(
-    query: str,
+    query: str | None,
     items: Sequence[Item],
     cosines: Sequence[float | None],
     scores: Sequence[float | None] | None,

@@ -166,7 +166,7 @@ class Outcome(Generic[Item]):
     """The end of a query: the page, the reports and the candidates.
 
     Attributes:
-        query: The question.
+        query: The question, None where none was handed over.
         items: The page.
         entries: What each item of the page carries, None for nothing.
         confidence: The signal.
@@ -186,7 +186,7 @@ class Outcome(Generic[Item]):
         dimension: Length of its vectors, likewise.
     """
 
-    query: str
+    query: str | None
     items: list[Item]
     entries: list[dict[str, object] | None]
     confidence: RecallConfidence
@@ -220,7 +220,7 @@ class Outcome(Generic[Item]):
 
 
 def pool_of(
-    query: str,
+    query: str | None,
     items: Sequence[Item],
     cosines: Sequence[float | None],
     scores: Sequence[float | None] | None,
