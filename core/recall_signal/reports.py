@@ -305,13 +305,15 @@ def rounded(number: float | None) -> float | None:
     return None if number is None or not isfinite(number) else round(number, RESULT_DECIMALS)
 
 
-def copy_nested(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy a mapping with its nested dicts and lists; other values are shared.
+def copy_nested(value: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Copy a mapping with its nested dicts and lists; other values are shared. None is empty.
 
     Metadata is plain JSON almost everywhere, so this is as good as a deep copy, several times
     faster, and cannot fail on a value that does not support copying. Another thread may change
     `value` meanwhile.
     """
+    if value is None:
+        return {}
     copy = dict(value)
     try:
         for key, item in copy.items():
@@ -332,9 +334,9 @@ def _fresh(value: Any) -> Any:
     return copy
 
 
-def are_large(values: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether mappings hold so many values that copying them takes noticeable time."""
-    room, left = LARGE, list[Any](values)
+def are_large(values: Sequence[object]) -> bool:
+    """Return whether the dicts among these hold so many values that copying them takes long."""
+    room, left = LARGE, [value for value in values if type(value) in _NESTED]
     while left and room > 0:
         value = left.pop()
         room -= len(value)
