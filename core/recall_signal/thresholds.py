@@ -84,10 +84,11 @@ class Thresholds:
                     f"Thresholds.{group}_* must rise from low to high, got low={low}, "
                     f"moderate={moderate}, high={high}"
                 )
-        if self.prominence_low < 0.0 or self.prominence_high > MAX_PROMINENCE:
-            raise self._unreachable("prominence", f"between 0 and {MAX_PROMINENCE:g}")
-        if self.separation_low < 0.0:  # the best score never lies below the mean of the others
-            raise self._unreachable("separation", "at least 0")
+        # The best is never below the mean of the others: a cut of 0 is one that every pool passes.
+        if self.prominence_low <= 0.0 or self.prominence_high > MAX_PROMINENCE:
+            raise self._unreachable("prominence", f"above 0 and not above {MAX_PROMINENCE:g}")
+        if self.separation_low <= 0.0:
+            raise self._unreachable("separation", "above 0")
         if self.cosine_low <= -1.0 or self.cosine_high > 1.0:
             raise self._unreachable("cosine", "above -1 and not above 1")
 

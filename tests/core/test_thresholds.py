@@ -80,6 +80,12 @@ def test_the_cuts_of_a_group_must_rise(
         {"cosine_low": -1.0},
         {"cosine_low": -3, "cosine_moderate": -2, "cosine_high": -1.5},
         {"prominence_low": -0.01},
+        {"prominence_low": 0.0},
+        {"prominence_low": -0.0},
+        {"prominence_low": 0, "prominence_moderate": 0, "prominence_high": 0},
+        {"separation_low": 0.0},
+        {"separation_low": -0.3},
+        {"separation_low": 0, "separation_moderate": 0, "separation_high": 0},
         {"prominence_low": -3, "prominence_moderate": -2, "prominence_high": -1},
         {"prominence_high": 1000},
     ],
@@ -92,9 +98,17 @@ def test_a_cut_that_nothing_or_everything_reaches_is_refused(cuts: dict[str, Any
 
 
 def test_the_outermost_cuts_that_can_be_reached() -> None:
-    cuts = Thresholds(cosine_low=-0.999, cosine_high=1, prominence_low=0, prominence_high=999)
+    cuts = Thresholds(
+        cosine_low=-0.999,
+        cosine_high=1,
+        prominence_low=1e-9,
+        prominence_high=999,
+        separation_low=1e-9,
+    )
     assert assess([1.0, 0.5], thresholds=cuts).level == "moderate"
     assert assess([-0.999, -1.0], thresholds=cuts).level == "low"
+    assert assess([0.5, 0.5, 0.5], thresholds=cuts).level == "none"
+    assert assess([None, None], scores=[3.0, 3.0], thresholds=cuts).level == "none"
 
 
 def test_equal_cuts_are_allowed() -> None:
@@ -116,7 +130,7 @@ def test_it_is_frozen_and_comparable() -> None:
 
 
 def test_a_round_trip_through_json_changes_nothing() -> None:
-    cuts = Thresholds(prominence_high=0.5, separation_low=0, encoder="minilm")
+    cuts = Thresholds(prominence_high=0.5, separation_low=0.1, encoder="minilm")
     data = json.loads(json.dumps(cuts.to_dict(), allow_nan=False))
     assert data["v"] == 1
     assert Thresholds.from_dict(data) == cuts
