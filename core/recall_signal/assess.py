@@ -65,7 +65,8 @@ def assess(
         thresholds: Other cuts than the default ones.
         calibration: Replaces the uncalibrated level where cosines are usable.
         term_coverage: Share of the query's informative terms that the candidates hold, 0 to 1,
-            where it is known already; measured on a pool with `query` and `texts` otherwise.
+            where it is known already; measured on a pool with `query` and `texts` otherwise. Without
+            candidates there is none.
 
     Returns:
         The signal. Its level is `unknown` with a reason where nothing can be measured:
@@ -90,7 +91,7 @@ def assess(
         coverage = confidence.term_coverage
     if coverage is None and pool is not None:
         coverage = _coverage_of(pool)
-    if coverage is None:
+    if coverage is None or not confidence.result_count:  # an empty pool has no figures
         return confidence
     return copy_with(confidence, {"term_coverage": round(coverage, 3)})
 

@@ -154,7 +154,8 @@ def assess_many(
         thresholds: Other cuts than the default ones.
         calibration: Decides the level where cosines are usable. A `Baseline` takes the
             rows as a stream, one by one.
-        term_coverage: `[queries]`, 0 to 1, NaN or null where it is not known.
+        term_coverage: `[queries]`, 0 to 1, NaN or null where it is not known; without candidates
+            there is none.
         rationale: Write the rationale of each row, which takes a hundred times as long.
 
     Raises:
