@@ -336,7 +336,7 @@ def _fresh(value: Any) -> Any:
 
 def are_large(values: Sequence[object]) -> bool:
     """Return whether the dicts among these hold so many values that copying them takes long."""
-    room, left = LARGE, [value for value in values if type(value) in _NESTED]
+    room, left = LARGE, list[Any](value for value in values if type(value) in _NESTED)
     while left and room > 0:
         value = left.pop()
         room -= len(value)
