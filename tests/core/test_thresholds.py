@@ -152,10 +152,21 @@ def test_unknown_keys_are_named() -> None:
         Thresholds.from_dict({"zeal": 1, "cosine_hihg": 0.9})
 
 
-@pytest.mark.parametrize("version", [2, 0, "1", None])
+@pytest.mark.parametrize("version", [2, 0, "1", None, True, np.True_, 1.0, [1]])
 def test_another_version_is_refused(version: Any) -> None:
     with pytest.raises(ConfigurationError, match="knows version 1"):
         Thresholds.from_dict({"v": version})
+
+
+@pytest.mark.parametrize("data", ["abc", 5, None, [1], [("v", 1)], {"v"}], ids=stable_repr)
+def test_what_is_no_mapping_is_refused_by_its_type(data: Any) -> None:
+    with pytest.raises(ConfigurationError, match=rf"needs a mapping .* got {type(data).__name__}$"):
+        Thresholds.from_dict(data)
+
+
+def test_keys_that_are_no_names_are_unknown_fields() -> None:
+    with pytest.raises(ConfigurationError, match="no field 'zeal', 5, None"):
+        Thresholds.from_dict({5: 1, "zeal": 1, None: 1})  # type: ignore[dict-item]
 
 
 def test_wrong_values_are_refused_when_read() -> None:
