@@ -10,6 +10,7 @@ from math import inf, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -179,8 +180,19 @@ def test_other_cuts() -> None:
 
 @pytest.mark.parametrize("cuts", [(0.0, 0.5, 0.8), (0.5, 0.4, 0.8), (0.2, 0.5, 1.0), (nan,) * 3])
 def test_cuts_rise(cuts: tuple[float, float, float]) -> None:
-    with pytest.raises(ConfigurationError, match="cuts must rise"):
+    with pytest.raises(ConfigurationError, match="cuts must"):
         calibration().with_cuts(*cuts)
+
+
+def test_settings_of_numpy_are_kept_as_built_in_numbers(tmp_path: Path) -> None:
+    made = calibration(answerable=tuple(n / 40 for n in range(40)))
+    made = made.with_prior(np.float32(0.3)).with_cuts(*np.float32([0.2, 0.5, 0.75]))
+    made = made.with_risk(np.float32(0.05))
+    numbers = (made.prior, *made.cuts, made.max_false_none)
+    assert all(type(number) is float for number in numbers)
+    made.save(tmp_path / "c.json")
+    assert Calibration.load(tmp_path / "c.json") == made
+    assert fit(Toy(), prior=np.float32(0.25)).prior == 0.25
 
 
 # The cut in force

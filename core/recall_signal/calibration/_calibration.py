@@ -13,7 +13,7 @@ from pydantic import ConfigDict
 
 from recall_signal._cards import Printer
 from recall_signal._fork_safe import cached_value
-from recall_signal._numbers import require_share
+from recall_signal._numbers import require_number, require_share
 from recall_signal._steps.driver import drive, drive_async
 from recall_signal.calibration._canaries import Canaries, recorded
 from recall_signal.calibration._card import calibration_card
@@ -126,18 +126,24 @@ class Calibration:
             raise ConfigurationError(
                 f"the unit of a calibration's scale must be at least 1e-06, got {self.scale.unit}"
             )
-        require_share("prior", self.prior)
-        low, moderate, high = self.cuts
+        self._set("prior", require_share("prior", self.prior))
+        low, moderate, high = (require_number("cuts", cut) for cut in self.cuts)
         if not 0.0 < low <= moderate <= high < 1.0:
             raise ConfigurationError(
                 f"cuts must rise between 0 and 1, got {low}, {moderate}, {high}"
             )
+        self._set("cuts", (low, moderate, high))
         if any(a > b for a, b in pairwise(self.answerable)):
             raise ConfigurationError("the top cosines of answerable queries must ascend")
         if self.bounds is not None and self.bounds[0] > self.bounds[1]:
             raise ConfigurationError(f"bounds must ascend, got {self.bounds}")
         if self.max_false_none is not None:
-            check_sample(len(self.answerable), self.max_false_none)
+            bound = check_sample(len(self.answerable), self.max_false_none)
+            self._set("max_false_none", bound)
+
+    def _set(self, name: str, value: object) -> None:
+        """Keep a setting as the built-in value that a file holds."""
+        object.__setattr__(self, name, value)
 
     @classmethod
     def fit(
