@@ -81,7 +81,12 @@ def test_what_has_no_usable_cosine_is_untouched(pool: Any, scores: Any) -> None:
 
 def test_without_a_threshold_the_uncalibrated_level_stays() -> None:
     nothing = calibration(status="no_valid_threshold", scale=Scale(0.5, 0.0), venn_abers=STEPS)
-    assert assess([0.9, 0.5], calibration=nothing) == assess([0.9, 0.5])
+    bare, said = assess([0.9, 0.5]), assess([0.9, 0.5], calibration=nothing)
+    assert (
+        said.rationale
+        == f"{bare.rationale} Uncalibrated: the calibration found no threshold for this retriever."
+    )
+    assert said.model_copy(update={"rationale": bare.rationale}) == bare
     assert not nothing.decides
     assert nothing.cut_at() is None
 

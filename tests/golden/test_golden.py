@@ -118,6 +118,11 @@ def alone(old: str) -> str:
     return learned(old).replace(" against a cut", " alone against a cut")
 
 
+def undecided(old: str) -> str:
+    """A calibration without a threshold says so in every rationale."""
+    return f"{learned(old)} Uncalibrated: the calibration found no threshold for this retriever."
+
+
 LABELLED_CUT, MANY_CUT = 0.50551, 0.51555
 
 CHANGED: dict[str, Change] = {
@@ -143,6 +148,7 @@ CHANGED: dict[str, Change] = {
     # Every seed asks the same probes now.
     "calibrations/null, other seed and prior": "removed",
     "calibrations/null, other prior": "added",
+    "calibrations/no threshold/*rationale": undecided,
     "calibrations/*rationale": alone,
     "calibrations/*/saved/words": "added",
     "calibrations/*/saved/floor": "added",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from recall_signal._wrapper.auto import AutoCalibration, CalibrationStatus, as_auto
 from recall_signal._wrapper.auto_calibrator import AutoCalibrator, Carried
@@ -94,9 +94,11 @@ class Uncalibrated:
 
     Attributes:
         reason: Why there is no calibration.
+        applies_to_scores: Keyword scores have an uncalibrated level as well.
     """
 
     reason: str
+    applies_to_scores: ClassVar[bool] = True
 
     def apply(
         self,
