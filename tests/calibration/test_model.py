@@ -23,10 +23,21 @@ from recall_signal import (
     Pool,
     assess,
 )
+from recall_signal.calibration._card import level_lines
 from recall_signal.calibration._probability import Platt, VennAbers, shift_prior, sigmoid
 from recall_signal.calibration._scale import Scale
+from recall_signal.calibration._word_scale import WordLine
 from recall_signal.confidence import RecallConfidence
-from tests.calibration.toys import DOCUMENTS, MODES, UNHURRIED, Toy, calibration, fit, values
+from tests.calibration.toys import (
+    DOCUMENTS,
+    MODES,
+    UNHURRIED,
+    WORDS,
+    Toy,
+    calibration,
+    fit,
+    values,
+)
 
 OTHER = ("top_score", "prominence", "relative_margin", "result_count", "reason")
 STEPS = VennAbers((0.0, 1.0), (0.0, 0.1, 0.2, 0.5, 0.6), (0.3, 0.5, 0.7, 0.9, 1.0), 0.75)
@@ -89,6 +100,7 @@ def test_without_a_threshold_the_uncalibrated_level_stays() -> None:
     assert said.model_copy(update={"rationale": bare.rationale}) == bare
     assert not nothing.decides
     assert nothing.cut_at() is None
+    assert "  no cut in force, unit" in str(nothing)
 
 
 def test_every_key_is_in_the_json_and_plain() -> None:
@@ -215,6 +227,72 @@ def test_the_cut_in_force_has_an_even_probability(mode: str, prior: float) -> No
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_the_level_at_the_cut_is_moderate_and_below_it_is_not(mode: str) -> None:
+    fitted = replace(fit(Toy(), **MODES[mode]), floor=None)
+    for prior in (1e-9, 0.001, 0.05, 0.2, 0.5, 0.95, 1 - 1e-9):
+        moved = replace(fitted, prior=prior)
+        for coverage in (None, 0.0, 0.3, 1.0):
+            cut = moved.cut_at(coverage)
+            if cut is None:
+                outermost = {moved.judge("none", top, coverage).level for top in (-9.0, 9.0)}
+                assert outermost in ({"none"}, {"none", "low"}, {"high"})
+                assert "  no cut in force, unit" in str(moved)
+                continue
+            at, below = (moved.judge("none", top, coverage) for top in (cut, cut - 1e-9))
+            assert at.level in ("moderate", "high")
+            assert below.level in ("none", "low")
+            if coverage is not None or moved.venn_abers is None:
+                assert at.probability == pytest.approx(0.5, abs=1e-6)
+
+
+def jumping(lower: tuple[float, ...], upper: tuple[float, ...]) -> Calibration:
+    return calibration(venn_abers=VennAbers((-0.3, 0.7), lower, upper, 0.5))
+
+
+@pytest.mark.parametrize("scale", [Scale(0.5, 0.1), Scale(0.1, 0.07), Scale(0.6, 1e-6)])
+@pytest.mark.parametrize(
+    ("steps", "edge"),
+    [
+        ((0.1, 0.1, 0.9, 0.9, 0.9), -0.3),  # above the first edge
+        ((0.1, 0.6, 0.9, 0.9, 0.9), -0.3),  # on it
+        ((0.1, 0.1, 0.1, 0.5, 0.9), 0.7),
+        ((0.1, 0.1, 0.1, 0.2, 0.9), 0.7),
+    ],
+)
+def test_steps_have_their_cut_where_they_jump(
+    scale: Scale, steps: tuple[float, ...], edge: float
+) -> None:
+    made = replace(jumping(steps, steps), scale=scale)
+    cut = made.cut_at()
+    assert cut == pytest.approx(scale.cut + scale.unit * edge, abs=1e-12)
+    at, below = (made.probability_of(scale.standardize(top)) for top in (cut, cut - 1e-15))
+    assert below < 0.5 <= at
+
+
+def test_the_cut_of_any_probability() -> None:
+    made = calibration(words=WORDS).with_prior(0.3)
+    for probability in (0.1, 0.2, 0.5, 0.8, 0.999):
+        for coverage in (None, 0.0, 1.0):
+            cut = made.cut_at(coverage, probability)
+            assert cut is not None
+            judged = made.judge("none", cut, coverage).probability
+            assert judged == pytest.approx(probability, abs=1e-9)
+            assert judged >= probability
+    for wrong in (0.0, 1.0, 5, "0.5"):
+        with pytest.raises(ConfigurationError, match="probability must be a share"):
+            made.cut_at(None, wrong)  # type: ignore[arg-type]
+
+
+def test_a_line_too_flat_for_any_cosine_has_no_cut() -> None:
+    level = replace(WORDS, line=WordLine(intercept=-1e12, per_cosine=5e-324, per_coverage=0.0))
+    flat = calibration(platt=Platt(-1e12, 5e-324), words=level)
+    assert flat.cut_at() is flat.cut_at(0.5) is None
+    assert "  no cut in force, unit 0.100" in str(flat)
+    assert "  with words: cut none at term coverage 0, none at 1" in str(flat)
+    assert level_lines(flat) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("prior", [0.1, 0.9])
 def test_the_cut_that_is_said_is_the_one_in_force(mode: str, prior: float) -> None:
     fitted = fit(Toy(), **MODES[mode]).with_prior(prior)
@@ -233,6 +311,7 @@ def test_where_everything_lies_on_one_side_no_cut_is_said() -> None:
     assert "on a scale learned from this retriever" in assess([0.4], calibration=sure).rationale
     never = calibration(venn_abers=VennAbers((0.0,), (0.0,) * 3, (0.1,) * 3, 0.5))
     assert never.cut_at() is None
+    assert "  no cut in force, unit" in str(never)
 
 
 def test_venn_abers_probabilities_are_moved_from_the_share_of_the_labels() -> None:

@@ -123,6 +123,11 @@ def undecided(old: str) -> str:
     return f"{learned(old)} Uncalibrated: the calibration found no threshold for this retriever."
 
 
+def without_cut(old: str) -> str:
+    """A calibration without a threshold has no cut in force."""
+    return re.sub(r"  cut \d\.\d{3}", "  no cut in force", printed(old))
+
+
 LABELLED_CUT, MANY_CUT = 0.50551, 0.51555
 
 CHANGED: dict[str, Change] = {
@@ -159,6 +164,7 @@ CHANGED: dict[str, Change] = {
     "core/reasons/empty_query": "added",
     "core/reasons/rewritten_query": "added",
     "reports/*/term_coverage": "added",
+    "calibrations/no threshold/printed": without_cut,
     "calibrations/*/printed": printed,
     "reports/*/selector keeps none/*/tool/content": none_helps,
     "reports/*/selector keeps none/*/route/response": lambda old: "web",

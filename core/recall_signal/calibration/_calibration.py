@@ -303,19 +303,22 @@ class Calibration:
         """
         return self._lines.alone(statistic)
 
-    def cut_at(self, term_coverage: float | None = None) -> float | None:
+    def cut_at(self, term_coverage: float | None = None, probability: float = 0.5) -> float | None:
         """Return the top cosine with probability 0.5: the cut in force.
 
-        It moves with labels and with `prior`, unlike the cut of `scale`.
+        It moves with labels and with `prior`, unlike the cut of `scale`. With 100 labels or more
+        the probability rises in steps: the cut is where it steps to 0.5 or beyond.
 
         Args:
             term_coverage: Of the query, 0 to 1; None for a pool without query or texts.
+            probability: Another one than 0.5, as where a level begins.
 
         Returns:
             The cosine; None where levels do not follow this calibration, or where every top
-            cosine lies on one side of 0.5.
+            cosine lies on one side of the probability.
         """
-        return self._lines.cut_at(term_coverage) if self.decides else None
+        require_share("probability", probability)
+        return self._lines.cut_at(term_coverage, probability) if self.decides else None
 
     def cut_for(self, pool: Pool) -> float | None:
         """Return the cut in force for this pool: `cut_at` of its term coverage.
