@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, replace
+from functools import partial
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ from tests.calibration.toys import (
     fit,
     values,
 )
+from tests.ids import stable_repr
 
 OTHER = ("top_score", "prominence", "relative_margin", "result_count", "reason")
 STEPS = VennAbers((0.0, 1.0), (0.0, 0.1, 0.2, 0.5, 0.6), (0.3, 0.5, 0.7, 0.9, 1.0), 0.75)
@@ -187,6 +189,36 @@ def test_few_answerable_queries_need_a_higher_score() -> None:
 def test_a_prior_is_a_share(prior: Any) -> None:
     with pytest.raises(ConfigurationError, match="prior"):
         calibration().with_prior(prior)
+
+
+@pytest.mark.parametrize("prior", [1e-9, 1 - 1e-15])
+def test_a_prior_or_cuts_that_leave_one_level_are_refused(prior: float) -> None:
+    made, level = calibration(), "none" if prior < 0.5 else "high"
+    with pytest.raises(ConfigurationError, match=f"with prior=.* call every query {level}"):
+        made.with_prior(prior)
+    cuts = [abs(int(prior < 0.5) - distance) for distance in (3e-15, 2e-15, 1e-15)]
+    with pytest.raises(ConfigurationError, match=f"with cuts of .* call every query {level}"):
+        made.with_cuts(*sorted(cuts))
+    with pytest.raises(ConfigurationError, match=r"with prior=.* call every query"):
+        fit(lambda query: Toy()(query).cosines, documents=[], prior=prior)
+    undecided = calibration(status="no_valid_threshold")
+    assert undecided.with_prior(prior).prior == prior
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ordinary_settings_can_be_saved_and_loaded(mode: str, tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    fitted = fit(Toy(), **MODES[mode])
+    changes: list[Callable[[Calibration], Calibration]] = [
+        *(partial(Calibration.with_prior, prior=n / 100) for n in (1, 5, 20, 50, 80, 95, 99)),
+        lambda made: made.with_cuts(0.01, 0.02, 0.03),
+        lambda made: made.with_cuts(0.5, 0.9, 0.99),
+    ]
+    for change in changes:
+        for floor in (fitted.floor, None):
+            made = change(replace(fitted, floor=floor))
+            made.save(path)
+            assert Calibration.load(path) == made
 
 
 def test_other_cuts() -> None:
@@ -504,8 +536,13 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
         lambda v: (v["platt"].update(slope=0.0), v.update(venn_abers=None)),
         lambda v: v["venn_abers"].update(edges=[], lower=[0.5], upper=[0.5]),
         lambda v: (v["scale"].update(unit=1e300), v.update(venn_abers=None)),
-        lambda v: v.update(floor=-1.5),
         lambda v: v.update(floor=-1.0),
+        lambda v: (v["platt"].update(intercept=-1e6), v.update(floor=0.94, venn_abers=None)),
+        lambda v: (v["platt"].update(intercept=1e6), v.update(venn_abers=None)),
+        lambda v: v.update(prior=1 - 1e-15, venn_abers=None),
+        lambda v: v.update(prior=1e-9, venn_abers=None),
+        lambda v: v.update(cuts=[1e-12, 1e-11, 1e-10]),
+        lambda v: v.update(cuts=[1 - 3e-12, 1 - 2e-12, 1 - 1e-12], venn_abers=None),
     ],
 )
 def test_levels_that_would_be_constant_are_refused(
@@ -515,6 +552,29 @@ def test_levels_that_would_be_constant_are_refused(
     path = tmp_path / "c.json"
     path.write_bytes(changed(lambda values: change(values) and None))
     with pytest.raises(CalibrationError, match=r"c\.json holds a calibration that gives no query"):
+        Calibration.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"overlap": 2.0}, r"overlap is no share between 0 and 1 \(2\)"),
+        ({"overlap": -0.5}, r"overlap is no share between 0 and 1 \(-0\.5\)"),
+        ({"floor": 5.0}, r"floor is no cosine \(5\)"),
+        ({"floor": -1.5}, r"floor is no cosine \(-1\.5\)"),
+        ({"corpus_size": -3}, "counts or sizes are negative"),
+        ({"estimated_size": -1}, "counts or sizes are negative"),
+        ({"counts": [["probes", 7], ["past queries", -3]]}, "counts or sizes are negative"),
+    ],
+    ids=stable_repr,
+)
+@pytest.mark.parametrize("status", ["ok", "no_valid_threshold"])
+def test_figures_that_cannot_be_are_refused(
+    tmp_path: Path, change: dict[str, Any], said: str, status: str
+) -> None:
+    path = tmp_path / "c.json"
+    path.write_bytes(changed(lambda values: values.update(**change, status=status)))
+    with pytest.raises(CalibrationError, match=rf"c\.json is not a saved calibration: its {said};"):
         Calibration.load(path)
 
 

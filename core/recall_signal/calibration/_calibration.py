@@ -19,7 +19,12 @@ from recall_signal.calibration._canaries import Canaries, recorded
 from recall_signal.calibration._card import calibration_card
 from recall_signal.calibration._check import CheckResult, acheck, check, size_change
 from recall_signal.calibration._estimate import Estimate, Mode, Status
-from recall_signal.calibration._file_checks import require_levels, require_plain_texts
+from recall_signal.calibration._file_checks import (
+    constant_level,
+    require_levels,
+    require_plain_texts,
+    require_possible,
+)
 from recall_signal.calibration._fingerprint import fingerprint_of
 from recall_signal.calibration._fit import Search, fit_flow
 from recall_signal.calibration._fit_input import FitArguments, FitInput, Progress, fit_input
@@ -191,7 +196,8 @@ class Calibration:
             CalibrationError: The store is empty, the search gives no cosines or gives them for
                 too few probes, or there are too few labels for `max_false_none`; the message
                 says what is needed.
-            ConfigurationError: A setting is out of its range.
+            ConfigurationError: A setting is out of its range, or `prior` so extreme that every
+                query would have the same level.
             InvalidInputError: An argument is of another type.
         """
         given = fit_input(
@@ -224,13 +230,12 @@ class Calibration:
     def _from_estimate(
         cls, found: Estimate, given: FitInput, canaries: Canaries | None
     ) -> Calibration:
-        return cls(
+        made = cls(
             mode=found.mode,
             status=found.status,
             scale=found.scale,
             platt=found.platt,
             venn_abers=found.venn_abers,
-            prior=given.prior,
             overlap=found.overlap,
             encoder=given.encoder,
             corpus_size=None if given.documents is None else len(given.documents),
@@ -247,6 +252,7 @@ class Calibration:
             estimated_size=found.estimated_size,
             canaries=canaries,
         )
+        return made if given.prior == made.prior else made.with_prior(given.prior)
 
     @property
     def decides(self) -> bool:
@@ -349,12 +355,38 @@ class Calibration:
         return replace(self, scale=moved.scale, platt=moved.platt, words=moved.words)
 
     def with_prior(self, prior: float) -> Calibration:
-        """Return this calibration for another expected share of answerable queries."""
-        return replace(self, prior=prior)
+        """Return this calibration for another expected share of answerable queries.
+
+        Raises:
+            ConfigurationError: It is no share between 0 and 1, or so extreme that every query
+                would have the same level.
+        """
+        return replace(self, prior=prior)._telling(f"prior={prior}")
 
     def with_cuts(self, low: float, moderate: float, high: float) -> Calibration:
-        """Return this calibration with other probabilities for the levels."""
-        return replace(self, cuts=(low, moderate, high))
+        """Return this calibration with other probabilities for the levels.
+
+        Raises:
+            ConfigurationError: They do not rise between 0 and 1, or are so extreme that every
+                query would have the same level.
+        """
+        return replace(self, cuts=(low, moderate, high))._telling(
+            f"cuts of {low}, {moderate} and {high}"
+        )
+
+    def _telling(self, setting: str) -> Calibration:
+        """Return this calibration, if its levels tell queries apart.
+
+        Raises:
+            ConfigurationError: They do not, by this setting.
+        """
+        level = constant_level(self) if self.decides else None
+        if level is not None:
+            raise ConfigurationError(
+                f"with {setting} this calibration would call every query {level}, whatever is "
+                "found; choose less extreme ones"
+            )
+        return self
 
     def with_risk(self, max_false_none: float) -> Calibration:
         """Return this calibration with a bound on the answerable queries that read `none`.
@@ -433,14 +465,15 @@ class Calibration:
 
         Raises:
             CalibrationError: The file does not hold one, holds one of another version, or one
-                whose levels would be constant.
+                whose levels would be constant, or whose figures cannot be.
             OSError: The file cannot be read; FileNotFoundError with its path where there is none.
         """
-        loaded = read(path, cls, "calibration", VERSION)
-        require_plain_texts(loaded, Path(path).name)
+        loaded, file = read(path, cls, "calibration", VERSION), Path(path).name
+        require_plain_texts(loaded, file)
+        require_possible(loaded, file)
         if loaded.decides:
             even = replace(loaded, prior=0.5, cuts=DEFAULT_CUTS, max_false_none=None)
-            require_levels(even, Path(path).name)
+            require_levels(loaded, even, replace(even, floor=None, venn_abers=None), file)
         return loaded
 
     def __str__(self) -> str:
