@@ -88,27 +88,35 @@ def require_number(name: str, value: object) -> float:
     Raises:
         ConfigurationError: It is not a real number, or not finite; booleans are refused.
     """
-    if isinstance(value, Real) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = float("inf")
-        if isfinite(number):
-            return number
+    number = _as_real(value)
+    if number is None:
+        raise ConfigurationError(f"{name} must be a finite number, got {type(value).__name__}")
+    if not isfinite(number):
         raise ConfigurationError(f"{name} must be a finite number, got {value!r:.40}")
-    raise ConfigurationError(f"{name} must be a finite number, got {type(value).__name__}")
+    return number
+
+
+def _as_real(value: object) -> float | None:
+    """Return a real number as a float, which may be infinite; None for booleans and the rest."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
 
 
 def require_share(name: str, value: object, least: float = 0.0) -> float:
-    """Return a setting that must lie strictly between `least` and 1.
+    """Return a setting that must lie strictly between `least` and 1, as a built-in float.
 
     Raises:
         ConfigurationError: It does not, or is not a number.
     """
-    if isinstance(value, float) and least < value < 1.0:
-        return float(value)
+    share = _as_real(value)
+    if share is not None and least < share < 1.0:
+        return share
     above = f" and above {least:f}" if least else ""
-    given = repr(value) if isinstance(value, int | float) else type(value).__name__
+    given = repr(value) if isinstance(value, Real) else type(value).__name__
     raise ConfigurationError(
         f"{name} must be a share between 0 and 1, both excluded{above}, such as 0.05; "
         f"got {given:.40}"

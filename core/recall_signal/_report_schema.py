@@ -189,13 +189,16 @@ def json_schemas() -> dict[str, dict[str, Any]]:
 def answer_schema() -> dict[str, object]:
     """Return the schema of the MCP tool's answer, as small as it can be said.
 
-    It names no dialect: clients whose validator knows an older one by default would refuse it.
+    It names no dialect: clients whose validator knows an older one by default would refuse it. That
+    as many ids are named as results were dropped is left to the other schemas: it takes a rule for
+    each number.
     """
     schema = McpAnswer.model_json_schema(mode="serialization")
     _open(schema)
     report = schema["$defs"]["RecallReport"]["properties"]
     for name in ("rank", "cosine", "rerank_score"):  # of a result, and said there
         del report[name]
+    del schema["$defs"]["SelectionReport"]["oneOf"][0]["allOf"]
     small: dict[str, object] = _compact(schema)
     return small
 

@@ -19,11 +19,11 @@ from recall_signal.confidence import Level, RecallConfidence, unknown
 from recall_signal.errors import ConfigurationError, InvalidInputError
 from recall_signal.pool import Pool
 from recall_signal.thresholds import (
-    DEFAULT_THRESHOLDS,
     FLAT_STD,
     MIN_BACKGROUND,
     RANGE_TOLERANCE,
     Thresholds,
+    thresholds_in_force,
 )
 
 if TYPE_CHECKING:
@@ -66,13 +66,14 @@ def assess(
         calibration: Replaces the uncalibrated level where cosines are usable.
         term_coverage: Share of the query's informative terms that the candidates hold, 0 to 1,
             where it is known already; measured on a pool with `query` and `texts` otherwise.
+            Without candidates there is none.
 
     Returns:
         The signal. Its level is `unknown` with a reason where nothing can be measured:
         `no_scores`, or `score_out_of_range` where any cosine lies outside [-1.001, 1.001].
 
     Raises:
-        ConfigurationError: The calibration is something else.
+        ConfigurationError: The calibration or the thresholds are something else.
         InvalidInputError: A value is not a number, or the input is not one-dimensional.
     """
     if calibration is not None:
@@ -81,7 +82,7 @@ def assess(
     values = cosines.cosines if isinstance(cosines, Pool) else cosines
     if scores is None and pool is not None:
         scores = pool.scores
-    confidence, ranked = _uncalibrated(values, scores, thresholds or DEFAULT_THRESHOLDS)
+    confidence, ranked = _uncalibrated(values, scores, thresholds_in_force(thresholds))
     coverage = None if term_coverage is None else _share(term_coverage)
     if calibration is not None and ranked:
         if coverage is not None:
@@ -90,7 +91,7 @@ def assess(
         coverage = confidence.term_coverage
     if coverage is None and pool is not None:
         coverage = _coverage_of(pool)
-    if coverage is None:
+    if coverage is None or not confidence.result_count:  # an empty pool has no figures
         return confidence
     return copy_with(confidence, {"term_coverage": round(coverage, 3)})
 

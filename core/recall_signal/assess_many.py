@@ -12,7 +12,7 @@ from recall_signal._many.task import Task
 from recall_signal.assess import Calibrator, require_calibrator
 from recall_signal.confidence import LEVELS
 from recall_signal.errors import InvalidInputError, MissingDependencyError
-from recall_signal.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from recall_signal.thresholds import Thresholds, thresholds_in_force
 
 if TYPE_CHECKING:
     import numpy as np
@@ -154,11 +154,12 @@ def assess_many(
         thresholds: Other cuts than the default ones.
         calibration: Decides the level where cosines are usable. A `Baseline` takes the
             rows as a stream, one by one.
-        term_coverage: `[queries]`, 0 to 1, NaN or null where it is not known.
+        term_coverage: `[queries]`, 0 to 1, NaN or null where it is not known; without candidates
+            there is none.
         rationale: Write the rationale of each row, which takes a hundred times as long.
 
     Raises:
-        ConfigurationError: The calibration is something else.
+        ConfigurationError: The calibration or the thresholds are something else.
         InvalidInputError: The input is not a two-dimensional array of numbers, or the other columns
             do not fit it.
     """
@@ -166,6 +167,7 @@ def assess_many(
 
     if calibration is not None:
         require_calibrator(calibration)
+    cuts = thresholds_in_force(thresholds)
     rows = read_rows(cosines)
     other = None if scores is None else read_rows(scores)
     if other is not None and len(other) != len(rows):
@@ -187,7 +189,7 @@ def assess_many(
         coverage=coverage is not None,
         rationale=rationale,
     )
-    task = Task(rows, other, thresholds or DEFAULT_THRESHOLDS, calibration, coverage, out, counts)
+    task = Task(rows, other, cuts, calibration, coverage, out, counts)
     task.run()
     return Assessments(out, counts)
 

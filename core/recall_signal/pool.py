@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from recall_signal.errors import InvalidInputError
@@ -26,7 +26,8 @@ class Pool:
         rerank_scores: Scores as a reranker gave them, None for candidates it did not score.
 
     Raises:
-        InvalidInputError: The columns differ in length, or `query` is no text.
+        InvalidInputError: A column is no sequence, the columns differ in length, or `query` is no
+            text.
     """
 
     cosines: Sequence[float | None]
@@ -39,10 +40,14 @@ class Pool:
     def __post_init__(self) -> None:
         if not isinstance(self.query, str | None):
             raise InvalidInputError(f"Pool.query must be a text, got {type(self.query).__name__}")
+        _require_column("cosines", self.cosines)
         count = len(self.cosines)
         for name in ("ids", "texts", "scores", "rerank_scores"):
             column = getattr(self, name)
-            if column is not None and len(column) != count:
+            if column is None:
+                continue
+            _require_column(name, column)
+            if len(column) != count:
                 raise InvalidInputError(
                     f"Pool.{name} has {len(column)} entries for {count} cosines; every column "
                     "needs one entry per candidate (None where unknown)"
@@ -50,3 +55,25 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.cosines)
+
+
+_NO_COLUMNS = (str, bytes, bytearray, Mapping)
+"""Sequences and collections whose entries are no candidates."""
+
+
+def _require_column(name: str, column: object) -> None:
+    """Refuse what does not hold one entry per candidate, in order.
+
+    Raises:
+        InvalidInputError: It is a text, a mapping, a set, an iterator, an array of another number
+            of dimensions than one, or no collection.
+    """
+    if type(column) is list:  # the ordinary case
+        return
+    is_sequence = hasattr(column, "__len__") and hasattr(column, "__getitem__")
+    if is_sequence and not isinstance(column, _NO_COLUMNS) and getattr(column, "ndim", 1) == 1:
+        return
+    raise InvalidInputError(
+        f"Pool.{name} must be a sequence with one entry per candidate, such as a list or an array "
+        f"of one dimension, got {type(column).__name__}"
+    )

@@ -79,10 +79,11 @@ class _Shape(BaseModel):
 class _StepReport(BaseModel):
     """Report of an optional step, in one of two shapes: applied, or not applied with a reason.
 
-    Serialises without the keys that are not set, so each shape has its own keys.
+    Serialises without the keys that are not set, so each shape has its own keys. What the JSON
+    schema refuses, the type does: nothing is converted, and no key of the other shape is given.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     shapes: ClassVar[tuple[type[_Shape], type[_Shape]]]
     """The two shapes: not applied, applied."""
@@ -92,11 +93,13 @@ class _StepReport(BaseModel):
     @model_validator(mode="after")
     def _has_one_shape(self) -> Self:
         expected = set(self.shapes[self.applied].model_fields)
-        given = {name for name, value in self if value is not None}
-        if given != expected:
+        given = self.model_fields_set
+        unset = {name for name in given if getattr(self, name) is None}
+        if unset or given != expected:
             raise ValueError(
                 f"a report with applied={self.applied} has exactly the fields "
                 f"{', '.join(sorted(expected))}; got {', '.join(sorted(given))}"
+                f"{', with None for ' + ', '.join(sorted(unset)) if unset else ''}"
             )
         return self
 
@@ -114,7 +117,22 @@ class _StepReport(BaseModel):
         return {"title": cls.__name__, "oneOf": [*map(handler.resolve_ref_schema, shapes)]}
 
 
-class _SelectionApplied(_Shape, title="Applied selection"):
+def _ids_of(dropped: int) -> dict[str, Any]:
+    """Return the rule that as many ids as dropped results are named, up to the most."""
+    is_most = dropped == MAX_DROPPED_IDS
+    count = {"type": "integer", "minimum": dropped} if is_most else {"const": dropped}
+    ids = {"type": "array", "minItems": dropped, "maxItems": dropped}
+    return {
+        "if": {"properties": {"dropped": count}},
+        "then": {"properties": {"dropped_memory_ids": ids}},
+    }
+
+
+class _SelectionApplied(
+    _Shape,
+    title="Applied selection",
+    json_schema_extra={"allOf": [_ids_of(dropped) for dropped in range(MAX_DROPPED_IDS + 1)]},
+):
     applied: Literal[True]
     model: Name
     kept: Count
@@ -305,13 +323,15 @@ def rounded(number: float | None) -> float | None:
     return None if number is None or not isfinite(number) else round(number, RESULT_DECIMALS)
 
 
-def copy_nested(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy a mapping with its nested dicts and lists; other values are shared.
+def copy_nested(value: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Copy a mapping with its nested dicts and lists; other values are shared. None is empty.
 
     Metadata is plain JSON almost everywhere, so this is as good as a deep copy, several times
     faster, and cannot fail on a value that does not support copying. Another thread may change
     `value` meanwhile.
     """
+    if value is None:
+        return {}
     copy = dict(value)
     try:
         for key, item in copy.items():
@@ -332,9 +352,9 @@ def _fresh(value: Any) -> Any:
     return copy
 
 
-def are_large(values: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether mappings hold so many values that copying them takes noticeable time."""
-    room, left = LARGE, list[Any](values)
+def are_large(values: Sequence[object]) -> bool:
+    """Return whether the dicts among these hold so many values that copying them takes long."""
+    room, left = LARGE, list[Any](value for value in values if type(value) in _NESTED)
     while left and room > 0:
         value = left.pop()
         room -= len(value)

@@ -10,7 +10,14 @@ from recall_signal._names import MAX_NAME, is_plain
 from recall_signal._numbers import require_number
 from recall_signal.errors import ConfigurationError
 
-__all__ = ["DEFAULT_THRESHOLDS", "FLAT_STD", "MIN_BACKGROUND", "RANGE_TOLERANCE", "Thresholds"]
+__all__ = [
+    "DEFAULT_THRESHOLDS",
+    "FLAT_STD",
+    "MIN_BACKGROUND",
+    "RANGE_TOLERANCE",
+    "Thresholds",
+    "thresholds_in_force",
+]
 
 MIN_BACKGROUND = 1e-3
 """Prominence divides by the mean background, so that must be strictly above this."""
@@ -84,10 +91,11 @@ class Thresholds:
                     f"Thresholds.{group}_* must rise from low to high, got low={low}, "
                     f"moderate={moderate}, high={high}"
                 )
-        if self.prominence_low < 0.0 or self.prominence_high > MAX_PROMINENCE:
-            raise self._unreachable("prominence", f"between 0 and {MAX_PROMINENCE:g}")
-        if self.separation_low < 0.0:  # the best score never lies below the mean of the others
-            raise self._unreachable("separation", "at least 0")
+        # The best is never below the mean of the others: a cut of 0 is one that every pool passes.
+        if self.prominence_low <= 0.0 or self.prominence_high > MAX_PROMINENCE:
+            raise self._unreachable("prominence", f"above 0 and not above {MAX_PROMINENCE:g}")
+        if self.separation_low <= 0.0:
+            raise self._unreachable("separation", "above 0")
         if self.cosine_low <= -1.0 or self.cosine_high > 1.0:
             raise self._unreachable("cosine", "above -1 and not above 1")
 
@@ -120,17 +128,23 @@ class Thresholds:
         """Read the result of `to_dict`; absent cuts keep their defaults.
 
         Raises:
-            ConfigurationError: Unknown keys, another version, or wrong values.
+            ConfigurationError: It is no mapping, or has unknown keys, another version or wrong
+                values.
         """
+        if not isinstance(data, Mapping):
+            raise ConfigurationError(
+                "Thresholds.from_dict needs a mapping as to_dict returns it, got "
+                f"{type(data).__name__}"
+            )
         values = dict(data)
         version = values.pop("v", 1)
-        if version != 1:
+        if type(version) is not int or version != 1:  # true is no version
             raise ConfigurationError(
                 f"Thresholds of version {version!r} cannot be read: this release knows version 1"
             )
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        unknown = sorted(map(repr, set(values) - {field.name for field in fields(cls)}))
         if unknown:
-            raise ConfigurationError(f"Thresholds has no field {', '.join(map(repr, unknown))}")
+            raise ConfigurationError(f"Thresholds has no field {', '.join(unknown)}")
         return cls(**values)
 
 
@@ -138,3 +152,19 @@ _CUTS = tuple(field.name for field in fields(Thresholds) if field.name != "encod
 
 
 DEFAULT_THRESHOLDS = Thresholds()
+
+
+def thresholds_in_force(given: Thresholds | None) -> Thresholds:
+    """Return the given cuts, or the default ones.
+
+    Raises:
+        ConfigurationError: It is something else.
+    """
+    if given is None:
+        return DEFAULT_THRESHOLDS
+    if isinstance(given, Thresholds):
+        return given
+    raise ConfigurationError(
+        f"thresholds must be a Thresholds or None, got {type(given).__name__}; write "
+        "Thresholds(prominence_high=0.5), or read a mapping with Thresholds.from_dict"
+    )

@@ -72,7 +72,7 @@ def without_report(documents: Iterable[Document], metadata_key: str = KEY) -> li
     return [
         copy_with(
             document,
-            {"metadata": {k: v for k, v in document.metadata.items() if k != metadata_key}},
+            {"metadata": {k: v for k, v in (document.metadata or {}).items() if k != metadata_key}},
         )
         for document in require_items(documents, (Document,), "documents")
     ]

@@ -55,7 +55,8 @@ def prompt_text(item: NodeWithScore) -> str:
 
 def _mode(item: NodeWithScore, mode: MetadataMode) -> MetadataMode:
     """Leave out metadata that would drown the text, and take long to write down."""
-    return MetadataMode.NONE if are_large([item.node.metadata]) else mode
+    metadata: object = item.node.metadata
+    return MetadataMode.NONE if metadata is None or are_large([metadata]) else mode
 
 
 def content(item: NodeWithScore) -> str:
@@ -126,7 +127,7 @@ def _without(item: AnyNode, key: str) -> AnyNode:
     if isinstance(item, NodeWithScore):
         return copy_with(item, {"node": _without(item.node, key)})
     update = {
-        "metadata": {name: value for name, value in item.metadata.items() if name != key},
+        "metadata": {name: value for name, value in (item.metadata or {}).items() if name != key},
         "excluded_llm_metadata_keys": [k for k in item.excluded_llm_metadata_keys if k != key],
         "excluded_embed_metadata_keys": [k for k in item.excluded_embed_metadata_keys if k != key],
     }

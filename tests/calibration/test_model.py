@@ -6,10 +6,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, replace
+from functools import partial
 from math import inf, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,10 +24,22 @@ from recall_signal import (
     Pool,
     assess,
 )
+from recall_signal.calibration._card import level_lines
 from recall_signal.calibration._probability import Platt, VennAbers, shift_prior, sigmoid
 from recall_signal.calibration._scale import Scale
+from recall_signal.calibration._word_scale import WordLine
 from recall_signal.confidence import RecallConfidence
-from tests.calibration.toys import DOCUMENTS, MODES, UNHURRIED, Toy, calibration, fit, values
+from tests.calibration.toys import (
+    DOCUMENTS,
+    MODES,
+    UNHURRIED,
+    WORDS,
+    Toy,
+    calibration,
+    fit,
+    values,
+)
+from tests.ids import stable_repr
 
 OTHER = ("top_score", "prominence", "relative_margin", "result_count", "reason")
 STEPS = VennAbers((0.0, 1.0), (0.0, 0.1, 0.2, 0.5, 0.6), (0.3, 0.5, 0.7, 0.9, 1.0), 0.75)
@@ -80,9 +94,15 @@ def test_what_has_no_usable_cosine_is_untouched(pool: Any, scores: Any) -> None:
 
 def test_without_a_threshold_the_uncalibrated_level_stays() -> None:
     nothing = calibration(status="no_valid_threshold", scale=Scale(0.5, 0.0), venn_abers=STEPS)
-    assert assess([0.9, 0.5], calibration=nothing) == assess([0.9, 0.5])
+    bare, said = assess([0.9, 0.5]), assess([0.9, 0.5], calibration=nothing)
+    assert (
+        said.rationale
+        == f"{bare.rationale} Uncalibrated: the calibration found no threshold for this retriever."
+    )
+    assert said.model_copy(update={"rationale": bare.rationale}) == bare
     assert not nothing.decides
     assert nothing.cut_at() is None
+    assert "  no cut in force, unit" in str(nothing)
 
 
 def test_every_key_is_in_the_json_and_plain() -> None:
@@ -171,6 +191,36 @@ def test_a_prior_is_a_share(prior: Any) -> None:
         calibration().with_prior(prior)
 
 
+@pytest.mark.parametrize("prior", [1e-9, 1 - 1e-15])
+def test_a_prior_or_cuts_that_leave_one_level_are_refused(prior: float) -> None:
+    made, level = calibration(), "none" if prior < 0.5 else "high"
+    with pytest.raises(ConfigurationError, match=f"with prior=.* call every query {level}"):
+        made.with_prior(prior)
+    cuts = [abs(int(prior < 0.5) - distance) for distance in (3e-15, 2e-15, 1e-15)]
+    with pytest.raises(ConfigurationError, match=f"with cuts of .* call every query {level}"):
+        made.with_cuts(*sorted(cuts))
+    with pytest.raises(ConfigurationError, match=r"with prior=.* call every query"):
+        fit(lambda query: Toy()(query).cosines, documents=[], prior=prior)
+    undecided = calibration(status="no_valid_threshold")
+    assert undecided.with_prior(prior).prior == prior
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ordinary_settings_can_be_saved_and_loaded(mode: str, tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    fitted = fit(Toy(), **MODES[mode])
+    changes: list[Callable[[Calibration], Calibration]] = [
+        *(partial(Calibration.with_prior, prior=n / 100) for n in (1, 5, 20, 50, 80, 95, 99)),
+        lambda made: made.with_cuts(0.01, 0.02, 0.03),
+        lambda made: made.with_cuts(0.5, 0.9, 0.99),
+    ]
+    for change in changes:
+        for floor in (fitted.floor, None):
+            made = change(replace(fitted, floor=floor))
+            made.save(path)
+            assert Calibration.load(path) == made
+
+
 def test_other_cuts() -> None:
     strict = calibration().with_cuts(0.5, 0.9, 0.99)
     assert assess([0.56, 0.3], calibration=calibration()).level == "moderate"
@@ -179,8 +229,19 @@ def test_other_cuts() -> None:
 
 @pytest.mark.parametrize("cuts", [(0.0, 0.5, 0.8), (0.5, 0.4, 0.8), (0.2, 0.5, 1.0), (nan,) * 3])
 def test_cuts_rise(cuts: tuple[float, float, float]) -> None:
-    with pytest.raises(ConfigurationError, match="cuts must rise"):
+    with pytest.raises(ConfigurationError, match="cuts must"):
         calibration().with_cuts(*cuts)
+
+
+def test_settings_of_numpy_are_kept_as_built_in_numbers(tmp_path: Path) -> None:
+    made = calibration(answerable=tuple(n / 40 for n in range(40)))
+    made = made.with_prior(np.float32(0.3)).with_cuts(*np.float32([0.2, 0.5, 0.75]))
+    made = made.with_risk(np.float32(0.05))
+    numbers = (made.prior, *made.cuts, made.max_false_none)
+    assert all(type(number) is float for number in numbers)
+    made.save(tmp_path / "c.json")
+    assert Calibration.load(tmp_path / "c.json") == made
+    assert fit(Toy(), prior=np.float32(0.25)).prior == 0.25
 
 
 # The cut in force
@@ -195,6 +256,72 @@ def test_the_cut_in_force_has_an_even_probability(mode: str, prior: float) -> No
     below, above = (fitted.probability_of(fitted.scale.standardize(cut + d)) for d in (-1e-9, 1e-9))
     assert below < 0.5 <= above
     assert fitted.venn_abers is not None or above == pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_level_at_the_cut_is_moderate_and_below_it_is_not(mode: str) -> None:
+    fitted = replace(fit(Toy(), **MODES[mode]), floor=None)
+    for prior in (1e-9, 0.001, 0.05, 0.2, 0.5, 0.95, 1 - 1e-9):
+        moved = replace(fitted, prior=prior)
+        for coverage in (None, 0.0, 0.3, 1.0):
+            cut = moved.cut_at(coverage)
+            if cut is None:
+                outermost = {moved.judge("none", top, coverage).level for top in (-9.0, 9.0)}
+                assert outermost in ({"none"}, {"none", "low"}, {"high"})
+                assert "  no cut in force, unit" in str(moved)
+                continue
+            at, below = (moved.judge("none", top, coverage) for top in (cut, cut - 1e-9))
+            assert at.level in ("moderate", "high")
+            assert below.level in ("none", "low")
+            if coverage is not None or moved.venn_abers is None:
+                assert at.probability == pytest.approx(0.5, abs=1e-6)
+
+
+def jumping(lower: tuple[float, ...], upper: tuple[float, ...]) -> Calibration:
+    return calibration(venn_abers=VennAbers((-0.3, 0.7), lower, upper, 0.5))
+
+
+@pytest.mark.parametrize("scale", [Scale(0.5, 0.1), Scale(0.1, 0.07), Scale(0.6, 1e-6)])
+@pytest.mark.parametrize(
+    ("steps", "edge"),
+    [
+        ((0.1, 0.1, 0.9, 0.9, 0.9), -0.3),  # above the first edge
+        ((0.1, 0.6, 0.9, 0.9, 0.9), -0.3),  # on it
+        ((0.1, 0.1, 0.1, 0.5, 0.9), 0.7),
+        ((0.1, 0.1, 0.1, 0.2, 0.9), 0.7),
+    ],
+)
+def test_steps_have_their_cut_where_they_jump(
+    scale: Scale, steps: tuple[float, ...], edge: float
+) -> None:
+    made = replace(jumping(steps, steps), scale=scale)
+    cut = made.cut_at()
+    assert cut == pytest.approx(scale.cut + scale.unit * edge, abs=1e-12)
+    at, below = (made.probability_of(scale.standardize(top)) for top in (cut, cut - 1e-15))
+    assert below < 0.5 <= at
+
+
+def test_the_cut_of_any_probability() -> None:
+    made = calibration(words=WORDS).with_prior(0.3)
+    for probability in (0.1, 0.2, 0.5, 0.8, 0.999):
+        for coverage in (None, 0.0, 1.0):
+            cut = made.cut_at(coverage, probability)
+            assert cut is not None
+            judged = made.judge("none", cut, coverage).probability
+            assert judged == pytest.approx(probability, abs=1e-9)
+            assert judged >= probability
+    for wrong in (0.0, 1.0, 5, "0.5"):
+        with pytest.raises(ConfigurationError, match="probability must be a share"):
+            made.cut_at(None, wrong)  # type: ignore[arg-type]
+
+
+def test_a_line_too_flat_for_any_cosine_has_no_cut() -> None:
+    level = replace(WORDS, line=WordLine(intercept=-1e12, per_cosine=5e-324, per_coverage=0.0))
+    flat = calibration(platt=Platt(-1e12, 5e-324), words=level)
+    assert flat.cut_at() is flat.cut_at(0.5) is None
+    assert "  no cut in force, unit 0.100" in str(flat)
+    assert "  with words: cut none at term coverage 0, none at 1" in str(flat)
+    assert level_lines(flat) == []
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -216,6 +343,7 @@ def test_where_everything_lies_on_one_side_no_cut_is_said() -> None:
     assert "on a scale learned from this retriever" in assess([0.4], calibration=sure).rationale
     never = calibration(venn_abers=VennAbers((0.0,), (0.0,) * 3, (0.1,) * 3, 0.5))
     assert never.cut_at() is None
+    assert "  no cut in force, unit" in str(never)
 
 
 def test_venn_abers_probabilities_are_moved_from_the_share_of_the_labels() -> None:
@@ -408,8 +536,13 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
         lambda v: (v["platt"].update(slope=0.0), v.update(venn_abers=None)),
         lambda v: v["venn_abers"].update(edges=[], lower=[0.5], upper=[0.5]),
         lambda v: (v["scale"].update(unit=1e300), v.update(venn_abers=None)),
-        lambda v: v.update(floor=-1.5),
         lambda v: v.update(floor=-1.0),
+        lambda v: (v["platt"].update(intercept=-1e6), v.update(floor=0.94, venn_abers=None)),
+        lambda v: (v["platt"].update(intercept=1e6), v.update(venn_abers=None)),
+        lambda v: v.update(prior=1 - 1e-15, venn_abers=None),
+        lambda v: v.update(prior=1e-9, venn_abers=None),
+        lambda v: v.update(cuts=[1e-12, 1e-11, 1e-10]),
+        lambda v: v.update(cuts=[1 - 3e-12, 1 - 2e-12, 1 - 1e-12], venn_abers=None),
     ],
 )
 def test_levels_that_would_be_constant_are_refused(
@@ -419,6 +552,29 @@ def test_levels_that_would_be_constant_are_refused(
     path = tmp_path / "c.json"
     path.write_bytes(changed(lambda values: change(values) and None))
     with pytest.raises(CalibrationError, match=r"c\.json holds a calibration that gives no query"):
+        Calibration.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"overlap": 2.0}, r"overlap is no share between 0 and 1 \(2\)"),
+        ({"overlap": -0.5}, r"overlap is no share between 0 and 1 \(-0\.5\)"),
+        ({"floor": 5.0}, r"floor is no cosine \(5\)"),
+        ({"floor": -1.5}, r"floor is no cosine \(-1\.5\)"),
+        ({"corpus_size": -3}, "counts or sizes are negative"),
+        ({"estimated_size": -1}, "counts or sizes are negative"),
+        ({"counts": [["probes", 7], ["past queries", -3]]}, "counts or sizes are negative"),
+    ],
+    ids=stable_repr,
+)
+@pytest.mark.parametrize("status", ["ok", "no_valid_threshold"])
+def test_figures_that_cannot_be_are_refused(
+    tmp_path: Path, change: dict[str, Any], said: str, status: str
+) -> None:
+    path = tmp_path / "c.json"
+    path.write_bytes(changed(lambda values: values.update(**change, status=status)))
+    with pytest.raises(CalibrationError, match=rf"c\.json is not a saved calibration: its {said};"):
         Calibration.load(path)
 
 

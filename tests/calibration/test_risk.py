@@ -84,8 +84,10 @@ def test_without_a_threshold_the_bound_only_lifts() -> None:
     lifted = assess(usual, calibration=bound)
     assert values(lifted, "level", "basis", "probability") == ("low", "labels", None)
     assert "not unusual for answerable queries: probably nothing relevant" in lifted.rationale
-    assert assess(unusual, calibration=bound) == assess(unusual)
-    assert assess(plain, calibration=bound) == assess(plain)
+    for pool in (unusual, plain):
+        bare, said = assess(pool), assess(pool, calibration=bound)
+        assert said.rationale.startswith(f"{bare.rationale} Uncalibrated: ")
+        assert said.model_copy(update={"rationale": bare.rationale}) == bare
 
 
 @pytest.mark.parametrize("method", ["with_risk", "fit", "post_init"])

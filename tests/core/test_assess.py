@@ -12,7 +12,15 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from recall_signal import InvalidInputError, Pool, RecallConfidence, Thresholds, assess
+from recall_signal import (
+    ConfigurationError,
+    InvalidInputError,
+    Pool,
+    RecallConfidence,
+    Thresholds,
+    assess,
+    assess_many,
+)
 from recall_signal.confidence import LEVELS
 from tests.ids import stable_repr
 
@@ -318,11 +326,30 @@ def test_a_pool_with_query_and_texts_has_a_coverage(query: str, coverage: float 
 @pytest.mark.parametrize(("given", "kept"), [(0.12345, 0.123), (0, 0.0), (1, 1.0), (nan, None)])
 def test_a_given_coverage_is_kept(given: Any, kept: float | None) -> None:
     assert assess([0.5, 0.4], term_coverage=given).term_coverage == kept
-    assert assess([], term_coverage=given).term_coverage == kept
     recorder = Recorder()
     pool = Pool([0.5, 0.4, 0.1], texts=TEXTS, query="kiln")
     signal = assess(pool, term_coverage=given, calibration=recorder)
     assert signal.term_coverage == (1.0 if kept is None else kept)
+
+
+@pytest.mark.parametrize("wrong", [{"prominence_high": 0.4}, {}, 0.4, "0.4", Thresholds])
+def test_thresholds_are_of_their_own_type(wrong: Any) -> None:
+    given = "type" if wrong is Thresholds else type(wrong).__name__
+    for judge in (
+        lambda: assess([0.5], thresholds=wrong),
+        lambda: assess_many([[0.5]], thresholds=wrong),
+    ):
+        with pytest.raises(ConfigurationError, match=f"a Thresholds or None, got {given};"):
+            judge()
+
+
+def test_an_empty_pool_has_no_coverage() -> None:
+    for empty in ([], np.array([]), Pool([]), Pool([], texts=[], query="kiln")):
+        assert assess(empty, term_coverage=0.5) == assess([])
+    assert assess([], scores=[3.0, 1.0], term_coverage=0.5).term_coverage == 0.5
+    assert assess([None], term_coverage=0.5).term_coverage == 0.5
+    with pytest.raises(InvalidInputError, match="term_coverage must"):
+        assess([], term_coverage=1.01)
 
 
 @pytest.mark.parametrize("given", [1.01, -0.1, "0.5", [0.5]])
@@ -423,7 +450,7 @@ def test_a_huge_scale_gives_the_level_of_a_common_one() -> None:
         [0.9, [0.5]],
         [0.9, object()],
         [0.9, 1j],
-        Pool("ab"),
+        Pool(["a", "b"]),
     ],
     ids=stable_repr,
 )

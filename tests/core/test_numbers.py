@@ -46,9 +46,20 @@ def test_a_setting_is_a_finite_number(value: Any) -> None:
 def test_a_share_lies_between_0_and_1(value: Any) -> None:
     with pytest.raises(ConfigurationError, match="prior must be a share between 0 and 1"):
         require_share("prior", value)
-    assert require_share("prior", np.float64(0.5)) == 0.5
     with pytest.raises(ConfigurationError, match=r"excluded and above 0\.1"):
         require_share("bound", 0.05, 0.1)
+
+
+@pytest.mark.parametrize("value", [0.5, np.float32(0.5), np.float64(0.5), Fraction(1, 2)])
+def test_a_share_becomes_a_built_in_float(value: Any) -> None:
+    share = require_share("prior", value)
+    assert (share, type(share)) == (0.5, float)
+
+
+@pytest.mark.parametrize("value", [10**400, 1 - Fraction(1, 10**30)], ids=stable_repr)
+def test_a_share_that_is_none_as_a_float_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigurationError, match="prior must be a share between 0 and 1"):
+        require_share("prior", value)
 
 
 scores = st.lists(st.integers(0, 9).map(lambda n: n / 8), min_size=1, max_size=12)

@@ -1,5 +1,6 @@
 """A pool: columns of one length, in rank order."""
 
+from array import array
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -7,6 +8,11 @@ import numpy as np
 import pytest
 
 from recall_signal import InvalidInputError, Pool
+from tests.ids import stable_repr
+
+
+def kind(value: object) -> str:
+    return type(value).__name__
 
 
 def test_its_length_is_the_number_of_candidates() -> None:
@@ -40,6 +46,38 @@ def test_every_column_may_be_there() -> None:
 def test_a_column_of_another_length_is_refused_by_name(column: str, value: Any) -> None:
     with pytest.raises(InvalidInputError, match=rf"Pool\.{column} has {len(value)} entries for 2"):
         Pool([0.5, 0.4], **{column: value})
+
+
+WRONG = [
+    "abc",
+    b"abc",
+    {0: 0.5, 1: 0.4},
+    {0.5, 0.4},
+    (x for x in [0.5, 0.4]),
+    5,
+    np.zeros((2, 2)),
+    np.array(0.5),
+]
+
+
+@pytest.mark.parametrize("value", [*WRONG, None], ids=stable_repr)
+def test_cosines_that_are_no_sequence_are_refused_by_their_type(value: Any) -> None:
+    with pytest.raises(InvalidInputError, match=rf"cosines must be a seq.* got {kind(value)}$"):
+        Pool(value)
+
+
+@pytest.mark.parametrize("column", ["ids", "texts", "scores", "rerank_scores"])
+@pytest.mark.parametrize("value", WRONG, ids=stable_repr)
+def test_so_is_any_other_column(column: str, value: Any) -> None:
+    with pytest.raises(InvalidInputError, match=rf"{column} must be a seq.* got {kind(value)}$"):
+        Pool([0.5, 0.4], **{column: value})
+
+
+@pytest.mark.parametrize(
+    "value", [(0.5, 0.4), np.array([0.5, 0.4]), range(2), array("d", [0.5, 0.4])], ids=stable_repr
+)
+def test_any_sequence_is_a_column(value: Any) -> None:
+    assert len(Pool(value, ids=value, texts=value, scores=value, rerank_scores=value)) == 2
 
 
 def test_a_refusal_quotes_no_text() -> None:

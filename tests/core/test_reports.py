@@ -3,6 +3,7 @@
 import json
 import sys
 import threading
+from contextlib import nullcontext
 from typing import Any, get_args
 
 import pytest
@@ -22,7 +23,7 @@ from recall_signal.reports import (
 )
 from tests.reports import report_of
 
-APPLIED = SelectionReport(applied=True, model="fake", kept=2, dropped=1, dropped_memory_ids=("m7",))
+APPLIED = SelectionReport(applied=True, model="fake", kept=2, dropped=1, dropped_memory_ids=["m7"])
 
 
 def test_the_reasons_are_the_promised_closed_set() -> None:
@@ -83,19 +84,46 @@ RERANKED: Any = {"applied": True, "scale": "logit", "scored": 1, "reordered": Tr
         (SelectionReport, {**APPLIED_FIELDS, "dropped": 25, "dropped_memory_ids": ["m"] * 19}),
         (SelectionReport, {**APPLIED_FIELDS, "model": ""}),
         (SelectionReport, {**APPLIED_FIELDS, "verdict": "yes"}),
+        (SelectionReport, {**APPLIED_FIELDS, "applied": "yes"}),
+        (SelectionReport, {**APPLIED_FIELDS, "applied": 1}),
+        (SelectionReport, {"applied": 0, "reason": "timeout"}),
+        (SelectionReport, {**APPLIED_FIELDS, "kept": "1"}),
+        (SelectionReport, {**APPLIED_FIELDS, "kept": True}),
+        (SelectionReport, {**APPLIED_FIELDS, "dropped": True}),
+        (SelectionReport, {**APPLIED_FIELDS, "model": b"m"}),
+        (SelectionReport, {**APPLIED_FIELDS, "dropped_memory_ids": {"m7"}}),
+        (SelectionReport, {**APPLIED_FIELDS, "dropped_memory_ids": [7]}),
+        (SelectionReport, {**APPLIED_FIELDS, "reason": None}),
+        (SelectionReport, {"applied": False, "reason": "timeout", "model": None}),
         (RerankReport, {"applied": False}),
         (RerankReport, {**RERANKED, "reason": "timeout"}),
         (RerankReport, {**RERANKED, "scored": None}),
+        (RerankReport, {**RERANKED, "scored": "1"}),
+        (RerankReport, {**RERANKED, "reordered": 1}),
+        (RerankReport, {**RERANKED, "reason": None}),
         (RerankReport, {"applied": False, "reason": "timeout", "scale": "logit"}),
     ],
 )
 def test_a_contradiction_is_refused_by_the_type_and_by_its_schema(kind: Any, fields: Any) -> None:
     with pytest.raises(ValidationError):
         kind(**fields)
-    given = {name: value for name, value in fields.items() if value is not None}
-    ids = given.get("dropped_memory_ids", [])
-    if len(ids) == min(given.get("dropped", 0), 20) or len(ids) > 20:  # no schema counts by a field
-        assert not Draft202012Validator(kind.model_json_schema()).is_valid(given)
+    assert not Draft202012Validator(kind.model_json_schema()).is_valid(fields)
+
+
+def test_as_many_ids_as_dropped_results_up_to_twenty() -> None:
+    schema = Draft202012Validator(SelectionReport.model_json_schema())
+    for dropped in [*range(24), 1000]:
+        for named in range(22):
+            fields = {**APPLIED_FIELDS, "dropped": dropped, "dropped_memory_ids": ["m"] * named}
+            fits = named == min(dropped, 20)
+            assert schema.is_valid(fields) == fits
+            with nullcontext() if fits else pytest.raises(ValidationError):
+                SelectionReport(**fields)
+
+
+def test_a_key_of_the_other_shape_is_named_though_it_is_none() -> None:
+    with pytest.raises(ValidationError, match="got applied, model, reason, with None for model"):
+        SelectionReport(applied=False, reason="timeout", model=None)
 
 
 @pytest.mark.parametrize("mode", ["validation", "serialization"])

@@ -80,6 +80,12 @@ def test_the_cuts_of_a_group_must_rise(
         {"cosine_low": -1.0},
         {"cosine_low": -3, "cosine_moderate": -2, "cosine_high": -1.5},
         {"prominence_low": -0.01},
+        {"prominence_low": 0.0},
+        {"prominence_low": -0.0},
+        {"prominence_low": 0, "prominence_moderate": 0, "prominence_high": 0},
+        {"separation_low": 0.0},
+        {"separation_low": -0.3},
+        {"separation_low": 0, "separation_moderate": 0, "separation_high": 0},
         {"prominence_low": -3, "prominence_moderate": -2, "prominence_high": -1},
         {"prominence_high": 1000},
     ],
@@ -92,9 +98,17 @@ def test_a_cut_that_nothing_or_everything_reaches_is_refused(cuts: dict[str, Any
 
 
 def test_the_outermost_cuts_that_can_be_reached() -> None:
-    cuts = Thresholds(cosine_low=-0.999, cosine_high=1, prominence_low=0, prominence_high=999)
+    cuts = Thresholds(
+        cosine_low=-0.999,
+        cosine_high=1,
+        prominence_low=1e-9,
+        prominence_high=999,
+        separation_low=1e-9,
+    )
     assert assess([1.0, 0.5], thresholds=cuts).level == "moderate"
     assert assess([-0.999, -1.0], thresholds=cuts).level == "low"
+    assert assess([0.5, 0.5, 0.5], thresholds=cuts).level == "none"
+    assert assess([None, None], scores=[3.0, 3.0], thresholds=cuts).level == "none"
 
 
 def test_equal_cuts_are_allowed() -> None:
@@ -116,7 +130,7 @@ def test_it_is_frozen_and_comparable() -> None:
 
 
 def test_a_round_trip_through_json_changes_nothing() -> None:
-    cuts = Thresholds(prominence_high=0.5, separation_low=0, encoder="minilm")
+    cuts = Thresholds(prominence_high=0.5, separation_low=0.1, encoder="minilm")
     data = json.loads(json.dumps(cuts.to_dict(), allow_nan=False))
     assert data["v"] == 1
     assert Thresholds.from_dict(data) == cuts
@@ -138,10 +152,21 @@ def test_unknown_keys_are_named() -> None:
         Thresholds.from_dict({"zeal": 1, "cosine_hihg": 0.9})
 
 
-@pytest.mark.parametrize("version", [2, 0, "1", None])
+@pytest.mark.parametrize("version", [2, 0, "1", None, True, np.True_, 1.0, [1]])
 def test_another_version_is_refused(version: Any) -> None:
     with pytest.raises(ConfigurationError, match="knows version 1"):
         Thresholds.from_dict({"v": version})
+
+
+@pytest.mark.parametrize("data", ["abc", 5, None, [1], [("v", 1)], {"v"}], ids=stable_repr)
+def test_what_is_no_mapping_is_refused_by_its_type(data: Any) -> None:
+    with pytest.raises(ConfigurationError, match=rf"needs a mapping .* got {type(data).__name__}$"):
+        Thresholds.from_dict(data)
+
+
+def test_keys_that_are_no_names_are_unknown_fields() -> None:
+    with pytest.raises(ConfigurationError, match="no field 'zeal', 5, None"):
+        Thresholds.from_dict({5: 1, "zeal": 1, None: 1})  # type: ignore[dict-item]
 
 
 def test_wrong_values_are_refused_when_read() -> None:

@@ -118,6 +118,16 @@ def alone(old: str) -> str:
     return learned(old).replace(" against a cut", " alone against a cut")
 
 
+def undecided(old: str) -> str:
+    """A calibration without a threshold says so in every rationale."""
+    return f"{learned(old)} Uncalibrated: the calibration found no threshold for this retriever."
+
+
+def without_cut(old: str) -> str:
+    """A calibration without a threshold has no cut in force."""
+    return re.sub(r"  cut \d\.\d{3}", "  no cut in force", printed(old))
+
+
 LABELLED_CUT, MANY_CUT = 0.50551, 0.51555
 
 CHANGED: dict[str, Change] = {
@@ -143,6 +153,7 @@ CHANGED: dict[str, Change] = {
     # Every seed asks the same probes now.
     "calibrations/null, other seed and prior": "removed",
     "calibrations/null, other prior": "added",
+    "calibrations/no threshold/*rationale": undecided,
     "calibrations/*rationale": alone,
     "calibrations/*/saved/words": "added",
     "calibrations/*/saved/floor": "added",
@@ -153,6 +164,7 @@ CHANGED: dict[str, Change] = {
     "core/reasons/empty_query": "added",
     "core/reasons/rewritten_query": "added",
     "reports/*/term_coverage": "added",
+    "calibrations/no threshold/printed": without_cut,
     "calibrations/*/printed": printed,
     "reports/*/selector keeps none/*/tool/content": none_helps,
     "reports/*/selector keeps none/*/route/response": lambda old: "web",

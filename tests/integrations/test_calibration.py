@@ -43,6 +43,33 @@ def test_the_level_follows_the_probability(framework: Framework) -> None:
     assert after.model_dump(exclude=changed) == before.model_dump(exclude=changed)
 
 
+def test_without_a_threshold_the_rationale_says_so(framework: Framework) -> None:
+    flat = replace(fitted(framework.name), status="no_valid_threshold")
+    bare = over(framework).recall(QUERY).confidence
+    said = over(framework, calibration=flat).recall(QUERY).confidence
+    assert said.level == bare.level
+    assert said.rationale == (
+        f"{bare.rationale} Uncalibrated: the calibration found no threshold for this retriever."
+    )
+
+
+def test_so_it_does_where_keyword_scores_cannot_be_calibrated(framework: Framework) -> None:
+    def keywords(**settings: Any) -> Any:
+        return framework.listed([9.0, 2.0, 1.5, 1.0], score_kind="bm25", **settings)
+
+    bare = keywords().recall(QUERY).confidence
+    learning = keywords(calibration="auto")
+    for status, reason in (
+        ("waiting", "the calibration starts after the first query."),
+        ("not_measurable", "30 searches brought no cosine back: "),
+    ):
+        assert learning.calibration_status == status
+        said = learning.recall(QUERY).confidence
+        assert said.rationale.startswith(f"{bare.rationale} Uncalibrated: {reason}")
+        assert said.model_copy(update={"rationale": bare.rationale}) == bare
+        assert not learning.wait_until_calibrated(30.0)
+
+
 def test_what_belongs_to_another_encoder_is_refused(framework: Framework) -> None:
     calibration = replace(fitted(framework.name), encoder="another")
     with pytest.raises(CalibrationError, match="'another'"):

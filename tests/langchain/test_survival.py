@@ -8,8 +8,9 @@ from langchain_core.documents import Document
 from langchain_core.runnables import ConfigurableField, RunnableConfig, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_recall_signal import RecallRetriever
+from langchain_recall_signal import RecallRetriever, SelectorCompressor, without_report
 from langchain_recall_signal.stores import find_adapter
+from tests.frameworks import Keeping
 from tests.langchain.fakes import (
     DIMENSION,
     QUERY,
@@ -97,6 +98,51 @@ def test_a_document_that_cannot_be_copied_goes_out_as_it_is() -> None:
     page = wrapped.invoke(QUERY)
     assert page[0] is odd
     assert "recall" in page[1].metadata
+
+
+def with_metadata(metadata: Any) -> Document:
+    document = Document(page_content="t1", id="id1")
+    document.metadata = metadata
+    return document
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"embeddings": encoder_for(np.eye(DIMENSION), np.eye(DIMENSION)[1])},
+        {"score_key": "s", "score_kind": "cosine"},
+        {"id_key": "n"},
+    ],
+    ids=["bare", "embeddings", "score_key", "id_key"],
+)
+async def test_no_metadata_counts_as_empty(
+    settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    stored = with_metadata(None)
+    wrapped = RecallRetriever(retriever=RunnableLambda(lambda _: [stored]), **settings)
+    caplog.clear()  # of the warning that nothing can be measured
+    for page in (wrapped.invoke(QUERY), await wrapped.ainvoke(QUERY)):
+        assert [*page[0].metadata] == ["recall"]
+        assert page[0].id == "id1"
+    assert stored.metadata is None
+    assert not caplog.records
+
+
+async def test_metadata_that_is_none_at_all_costs_no_page() -> None:
+    odd = with_metadata(5)
+    wrapped = RecallRetriever(retriever=RunnableLambda(lambda _: [odd, *documents(1)]))
+    for page in (wrapped.invoke(QUERY), await wrapped.ainvoke(QUERY)):
+        assert page[0] is odd
+        assert "recall" in page[1].metadata
+
+
+def test_no_metadata_holds_no_report_either() -> None:
+    bare = without_report([with_metadata(None)])
+    assert bare[0].metadata == {}
+    selecting = SelectorCompressor(selector=Keeping(0))
+    kept = selecting.compress_documents([with_metadata(None), with_metadata(None)], QUERY)
+    assert [[*document.metadata] for document in kept] == [["recall"]]
 
 
 def test_metadata_that_contains_itself_is_handed_on() -> None:

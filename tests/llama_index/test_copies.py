@@ -16,8 +16,15 @@ from llama_index.core.schema import (
     TextNode,
 )
 
-from llama_index_recall_signal import RecallRetriever
-from tests.llama_index.fakes import QUERY, ListRetriever, index_of, nodes_with_cosines, page_of
+from llama_index_recall_signal import RecallRetriever, without_report
+from tests.llama_index.fakes import (
+    QUERY,
+    Embedding,
+    ListRetriever,
+    index_of,
+    nodes_with_cosines,
+    page_of,
+)
 
 MODES = [MetadataMode.LLM, MetadataMode.EMBED, MetadataMode.NONE]
 
@@ -150,6 +157,29 @@ def test_nothing_is_added_without_an_entry() -> None:
     page = RecallRetriever(bare, annotate="none").retrieve(QUERY)
     assert page == bare.retrieve(QUERY)
     assert [item.node.hash for item in page] == [item.node.hash for item in bare.retrieve(QUERY)]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"score_kind": "cosine"},
+        {"embed_model": Embedding()},
+        {"score_kind": "cosine", "score_key": "s"},
+        {"score_kind": "cosine", "id_key": "n"},
+    ],
+    ids=["score", "embed_model", "score_key", "id_key"],
+)
+async def test_no_metadata_counts_as_empty(
+    settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    node = TextNode(text="text")
+    vars(node)["metadata"] = None  # as of `model_construct`, which checks nothing
+    wrapped = RecallRetriever(ListRetriever([NodeWithScore(node=node, score=0.5)]), **settings)
+    for page in (wrapped.retrieve(QUERY), await wrapped.aretrieve(QUERY)):
+        assert [*page[0].metadata] == ["recall"]
+        assert without_report(page)[0].metadata == without_report([node])[0].metadata == {}
+    assert node.metadata is None
+    assert not caplog.records
 
 
 class Uncopied(TextNode):

@@ -156,7 +156,7 @@ class TestRow05:
         check(response)
 
     def test_row_05_our_cuts_are_cosines_whatever_the_store_counts_in(self) -> None:
-        cuts = Thresholds(prominence_low=0.0, prominence_moderate=0.0, prominence_high=0.0)
+        cuts = Thresholds(prominence_low=1e-6, prominence_moderate=1e-6, prominence_high=1e-6)
         levels = {
             space: recall(in_chroma(space), thresholds=cuts).confidence.level
             for space in ("l2", "cosine", "ip")
@@ -165,11 +165,11 @@ class TestRow05:
 
 
 class TestRow07:
-    @pytest.mark.parametrize("value", [0, 1, 0.5, np.float32(0.5), np.int64(1)])
+    @pytest.mark.parametrize("value", [1, 0.5, np.float32(0.5), np.int64(1)])
     @pytest.mark.parametrize("name", ["cosine_high", "prominence_high", "separation_high"])
     def test_row_07_any_real_number_is_a_threshold(self, name: str, value: Any) -> None:
         low = name.replace("high", "low"), name.replace("high", "moderate")
-        cuts = Thresholds(**{name: value, **dict.fromkeys(low, 0)})
+        cuts = Thresholds(**{name: value, **dict.fromkeys(low, 0.1)})
         assert type(getattr(cuts, name)) is float
         assert recall(in_chroma(), thresholds=cuts).confidence.level != "unknown"
 

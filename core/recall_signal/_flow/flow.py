@@ -36,6 +36,7 @@ from recall_signal._text import is_blank
 from recall_signal.advice import advise
 from recall_signal.assess import Calibrator, assess
 from recall_signal.confidence import RecallConfidence, unknown
+from recall_signal.pool import Pool
 from recall_signal.reports import (
     NOT_CONFIGURED,
     SelectionReport,
@@ -200,6 +201,8 @@ def _assess_safely(
             judged = assess(pool, thresholds=cuts, calibration=calibrator)
         else:
             judged = assess(cosines, scores=scores, thresholds=cuts, calibration=calibrator)
+        if judged.basis == "separation" and getattr(calibrator, "applies_to_scores", False):
+            judged = cast("Calibrator", calibrator).apply(judged, Pool(()))
         return _judged(judged), calibrator
 
     try:

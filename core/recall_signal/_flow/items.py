@@ -37,9 +37,9 @@ def validate_page(returned: object, item_class: type[Found]) -> list[Found]:
     )
 
 
-def item_id(metadata: Mapping[str, object], key: str | None, own: str | None) -> str | None:
+def item_id(metadata: Mapping[str, object] | None, key: str | None, own: str | None) -> str | None:
     """Return an item's id: what its metadata has under `key`, else the framework's own."""
-    value = metadata.get(key) if key else None
+    value = metadata.get(key) if key and metadata is not None else None
     try:
         return own if value is None else str(value)
     except Exception:  # an id that cannot be written down is none

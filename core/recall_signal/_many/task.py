@@ -99,7 +99,7 @@ class Task:
                 continue
             place = slice(block.start, block.start + len(block.moments.top))
             shares = _shares(self.coverage[place])
-            known = ~np.isnan(shares)
+            known = ~np.isnan(shares) & (self.counts[place] > 0)
             self.out.coverage[place] = np.where(known, units(shares, 3), ABSENT)
             yield block, shares
 

@@ -111,9 +111,11 @@ class Uncalibrated:
 
     Attributes:
         reason: Why there is no calibration.
+        applies_to_scores: Keyword scores have an uncalibrated level as well.
     """
 
     reason: str
+    applies_to_scores: ClassVar[bool] = True
 
     def apply(
         self,

@@ -12,12 +12,12 @@ __all__ = ["scores_under"]
 log = logging.getLogger(__name__)
 
 
-def scores_under(key: str, metadata: Iterable[Mapping[str, object]]) -> list[float | None]:
+def scores_under(key: str, metadata: Iterable[Mapping[str, object] | None]) -> list[float | None]:
     """Return the number under a key of each item's metadata.
 
     Args:
         key: The declared key.
-        metadata: One mapping per item, in rank order.
+        metadata: One mapping per item, in rank order; None is empty.
 
     Returns:
         One built-in float per item; None where the key is missing or holds no finite number. Text
@@ -34,9 +34,9 @@ def scores_under(key: str, metadata: Iterable[Mapping[str, object]]) -> list[flo
     return scores
 
 
-def _number(item: Mapping[str, object], key: str, strangers: set[str]) -> float | None:
+def _number(item: Mapping[str, object] | None, key: str, strangers: set[str]) -> float | None:
     try:
-        value = item.get(key)
+        value = None if item is None else item.get(key)
     except Exception:  # a mapping of somebody's own
         strangers.add(type(item).__name__)
         return None

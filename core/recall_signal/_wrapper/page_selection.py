@@ -59,7 +59,7 @@ class PageSelection(Generic[Item]):
     """
 
     metadata_key: str
-    metadata_of: Callable[[Item], Mapping[str, object]]
+    metadata_of: Callable[[Item], Mapping[str, object] | None]
     text_of: Callable[[Item], str]
     id_of: Callable[[Item], str | None]
 
@@ -67,7 +67,7 @@ class PageSelection(Generic[Item]):
         self, query: str, items: Sequence[Item], options: SelectionOptions
     ) -> Steps[Select | Compute, Selected[Item]]:
         """Request which items stay; an entry that one carries is completed, not lost."""
-        carried = [self.metadata_of(item).get(self.metadata_key) for item in items]
+        carried = [(self.metadata_of(item) or {}).get(self.metadata_key) for item in items]
         kept, selection = yield from self._select(query, items, carried, options)
         publish_selection(selection, [items[position] for position in kept])
         report = {"v": 1, "selection": selection.model_dump(mode="json")}

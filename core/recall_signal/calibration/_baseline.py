@@ -18,7 +18,7 @@ from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._levels import DEFAULT_CUTS, level_of, with_probability
 from recall_signal.calibration._observation import top_of
 from recall_signal.calibration._persistence import read, write
-from recall_signal.calibration._probability import Platt, logit, shift_prior
+from recall_signal.calibration._probability import Platt, log_odds, shift_prior
 from recall_signal.calibration._scale import STREAM_SLOPE, stream_scale_of_sorted
 from recall_signal.confidence import RecallConfidence
 from recall_signal.errors import ConfigurationError
@@ -116,7 +116,7 @@ class Baseline:
             rationale = f"{confidence.rationale} Uncalibrated: {note}"
             return copy_with(confidence, {"rationale": rationale})
         probability = shift_prior(_LINE.probability(scale.standardize(top)), self.prior)
-        cut = scale.cut - scale.unit * logit(self.prior) / STREAM_SLOPE
+        cut = scale.cut - scale.unit * log_odds(self.prior) / STREAM_SLOPE
         text = f"against a cut of {cut:.2f} from the last {seen} queries"
         level = level_of(probability, DEFAULT_CUTS)
         return with_probability(

@@ -13,7 +13,7 @@ from pydantic import ConfigDict
 
 from recall_signal._cards import Printer
 from recall_signal._fork_safe import cached_value
-from recall_signal._numbers import require_share
+from recall_signal._numbers import require_number, require_share
 from recall_signal._steps.compute import Compute
 from recall_signal._steps.driver import drive, drive_async
 from recall_signal._steps.timeouts import Workers
@@ -21,7 +21,12 @@ from recall_signal.calibration._canaries import Canaries, recorded
 from recall_signal.calibration._card import calibration_card
 from recall_signal.calibration._check import CheckResult, acheck, check, size_change
 from recall_signal.calibration._estimate import Estimate, Mode, Status
-from recall_signal.calibration._file_checks import require_levels, require_plain_texts
+from recall_signal.calibration._file_checks import (
+    constant_level,
+    require_levels,
+    require_plain_texts,
+    require_possible,
+)
 from recall_signal.calibration._fingerprint import fingerprint_of
 from recall_signal.calibration._fit import Search, fit_flow
 from recall_signal.calibration._fit_input import FitArguments, FitInput, Progress, fit_input
@@ -128,18 +133,24 @@ class Calibration:
             raise ConfigurationError(
                 f"the unit of a calibration's scale must be at least 1e-06, got {self.scale.unit}"
             )
-        require_share("prior", self.prior)
-        low, moderate, high = self.cuts
+        self._set("prior", require_share("prior", self.prior))
+        low, moderate, high = (require_number("cuts", cut) for cut in self.cuts)
         if not 0.0 < low <= moderate <= high < 1.0:
             raise ConfigurationError(
                 f"cuts must rise between 0 and 1, got {low}, {moderate}, {high}"
             )
+        self._set("cuts", (low, moderate, high))
         if any(a > b for a, b in pairwise(self.answerable)):
             raise ConfigurationError("the top cosines of answerable queries must ascend")
         if self.bounds is not None and self.bounds[0] > self.bounds[1]:
             raise ConfigurationError(f"bounds must ascend, got {self.bounds}")
         if self.max_false_none is not None:
-            check_sample(len(self.answerable), self.max_false_none)
+            bound = check_sample(len(self.answerable), self.max_false_none)
+            self._set("max_false_none", bound)
+
+    def _set(self, name: str, value: object) -> None:
+        """Keep a setting as the built-in value that a file holds."""
+        object.__setattr__(self, name, value)
 
     @classmethod
     def fit(
@@ -187,7 +198,8 @@ class Calibration:
             CalibrationError: The store is empty, the search gives no cosines or gives them for
                 too few probes, or there are too few labels for `max_false_none`; the message
                 says what is needed.
-            ConfigurationError: A setting is out of its range.
+            ConfigurationError: A setting is out of its range, or `prior` so extreme that every
+                query would have the same level.
             InvalidInputError: An argument is of another type.
         """
         given = fit_input(
@@ -233,13 +245,12 @@ class Calibration:
     def _from_estimate(
         cls, found: Estimate, given: FitInput, canaries: Canaries | None
     ) -> Calibration:
-        return cls(
+        made = cls(
             mode=found.mode,
             status=found.status,
             scale=found.scale,
             platt=found.platt,
             venn_abers=found.venn_abers,
-            prior=given.prior,
             overlap=found.overlap,
             encoder=given.encoder,
             corpus_size=None if given.documents is None else len(given.documents),
@@ -256,6 +267,7 @@ class Calibration:
             estimated_size=found.estimated_size,
             canaries=canaries,
         )
+        return made if given.prior == made.prior else made.with_prior(given.prior)
 
     @property
     def decides(self) -> bool:
@@ -312,19 +324,22 @@ class Calibration:
         """
         return self._lines.alone(statistic)
 
-    def cut_at(self, term_coverage: float | None = None) -> float | None:
+    def cut_at(self, term_coverage: float | None = None, probability: float = 0.5) -> float | None:
         """Return the top cosine with probability 0.5: the cut in force.
 
-        It moves with labels and with `prior`, unlike the cut of `scale`.
+        It moves with labels and with `prior`, unlike the cut of `scale`. With 100 labels or more
+        the probability rises in steps: the cut is where it steps to 0.5 or beyond.
 
         Args:
             term_coverage: Of the query, 0 to 1; None for a pool without query or texts.
+            probability: Another one than 0.5, as where a level begins.
 
         Returns:
             The cosine; None where levels do not follow this calibration, or where every top
-            cosine lies on one side of 0.5.
+            cosine lies on one side of the probability.
         """
-        return self._lines.cut_at(term_coverage) if self.decides else None
+        require_share("probability", probability)
+        return self._lines.cut_at(term_coverage, probability) if self.decides else None
 
     def cut_for(self, pool: Pool) -> float | None:
         """Return the cut in force for this pool: `cut_at` of its term coverage.
@@ -355,12 +370,38 @@ class Calibration:
         return replace(self, scale=moved.scale, platt=moved.platt, words=moved.words)
 
     def with_prior(self, prior: float) -> Calibration:
-        """Return this calibration for another expected share of answerable queries."""
-        return replace(self, prior=prior)
+        """Return this calibration for another expected share of answerable queries.
+
+        Raises:
+            ConfigurationError: It is no share between 0 and 1, or so extreme that every query
+                would have the same level.
+        """
+        return replace(self, prior=prior)._telling(f"prior={prior}")
 
     def with_cuts(self, low: float, moderate: float, high: float) -> Calibration:
-        """Return this calibration with other probabilities for the levels."""
-        return replace(self, cuts=(low, moderate, high))
+        """Return this calibration with other probabilities for the levels.
+
+        Raises:
+            ConfigurationError: They do not rise between 0 and 1, or are so extreme that every
+                query would have the same level.
+        """
+        return replace(self, cuts=(low, moderate, high))._telling(
+            f"cuts of {low}, {moderate} and {high}"
+        )
+
+    def _telling(self, setting: str) -> Calibration:
+        """Return this calibration, if its levels tell queries apart.
+
+        Raises:
+            ConfigurationError: They do not, by this setting.
+        """
+        level = constant_level(self) if self.decides else None
+        if level is not None:
+            raise ConfigurationError(
+                f"with {setting} this calibration would call every query {level}, whatever is "
+                "found; choose less extreme ones"
+            )
+        return self
 
     def with_risk(self, max_false_none: float) -> Calibration:
         """Return this calibration with a bound on the answerable queries that read `none`.
@@ -452,14 +493,15 @@ class Calibration:
 
         Raises:
             CalibrationError: The file does not hold one, holds one of another version, or one
-                whose levels would be constant.
+                whose levels would be constant, or whose figures cannot be.
             OSError: The file cannot be read; FileNotFoundError with its path where there is none.
         """
-        loaded = read(path, cls, "calibration", VERSION)
-        require_plain_texts(loaded, Path(path).name)
+        loaded, file = read(path, cls, "calibration", VERSION), Path(path).name
+        require_plain_texts(loaded, file)
+        require_possible(loaded, file)
         if loaded.decides:
             even = replace(loaded, prior=0.5, cuts=DEFAULT_CUTS, max_false_none=None)
-            require_levels(even, Path(path).name)
+            require_levels(loaded, even, replace(even, floor=None, venn_abers=None), file)
         return loaded
 
     def __str__(self) -> str:

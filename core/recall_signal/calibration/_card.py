@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, Self
+from typing import Protocol
 
 from recall_signal._cards import Line, Witnesses, witnesses_card
 from recall_signal._statistics import quantile
-from recall_signal.calibration._probability import logit, sigmoid
 
 __all__ = ["KINDS", "Drawn", "boxes_of", "calibration_card", "level_lines"]
 
@@ -29,16 +28,15 @@ class Drawn(Protocol):
     """The part of a calibration that its pictures show."""
 
     @property
-    def prior(self) -> float: ...
-    @property
     def cuts(self) -> tuple[float, float, float]: ...
     @property
     def quartiles(self) -> tuple[tuple[str, Box], ...]: ...
     @property
     def answerable(self) -> tuple[float, ...]: ...
 
-    def cut_at(self, term_coverage: float | None = None) -> float | None: ...
-    def with_prior(self, prior: float) -> Self: ...
+    def cut_at(
+        self, term_coverage: float | None = None, probability: float = 0.5
+    ) -> float | None: ...
 
 
 def calibration_card(calibration: Drawn) -> str:
@@ -58,18 +56,13 @@ def boxes_of(calibration: Drawn) -> list[tuple[str, Box]]:
 
 
 def level_lines(calibration: Drawn) -> Sequence[Line]:
-    """Return the lines where the levels begin, and the cut, from low to high.
-
-    A probability p under a prior is an even one under the prior whose log-odds are less by those
-    of p, so the lines of all levels come from `cut_at`.
-    """
+    """Return the lines where the levels begin, and the cut, from low to high."""
     names = dict(zip(("low", "moderate", "high"), calibration.cuts, strict=True))
     if 0.5 not in names.values():
         names["probability 0.5"] = 0.5
     lines = []
     for name, share in sorted(names.items(), key=lambda item: item[1]):
-        moved = calibration.with_prior(sigmoid(logit(calibration.prior) - logit(share)))
-        at_none, at_full = moved.cut_at(0.0), moved.cut_at(1.0)
+        at_none, at_full = calibration.cut_at(0.0, share), calibration.cut_at(1.0, share)
         if at_none is not None and at_full is not None:
             lines.append(Line(name, at_none, at_full, is_cut=share == 0.5))
     return lines

@@ -11,8 +11,17 @@ from recall_signal.calibration._rule import Judgement
 from recall_signal.calibration._scale import Scale
 from recall_signal.confidence import Level
 from recall_signal.errors import CalibrationError, ConfigurationError
+from recall_signal.thresholds import RANGE_TOLERANCE
 
-__all__ = ["Levels", "Texts", "require_levels", "require_plain_texts"]
+__all__ = [
+    "Figures",
+    "Levels",
+    "Texts",
+    "constant_level",
+    "require_levels",
+    "require_plain_texts",
+    "require_possible",
+]
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
 _LONGEST_KIND, _LONGEST_WARNING, _MOST_TEXTS = 40, 500, 40
@@ -52,6 +61,45 @@ class Texts(Protocol):
     def warnings(self) -> tuple[str, ...]: ...
 
 
+class Figures(Protocol):
+    """The figures of a calibration that no level needs to be in range, but its readers."""
+
+    @property
+    def overlap(self) -> float: ...
+    @property
+    def floor(self) -> float | None: ...
+    @property
+    def corpus_size(self) -> int | None: ...
+    @property
+    def estimated_size(self) -> int | None: ...
+    @property
+    def counts(self) -> tuple[tuple[str, int], ...]: ...
+
+
+def require_possible(loaded: Figures, file: str) -> None:
+    """Refuse figures that no fit can come to.
+
+    Raises:
+        CalibrationError: A share is none, a count or a size is negative, a cosine out of range.
+    """
+    impossible = _impossible_figure(loaded)
+    if impossible is not None:
+        raise CalibrationError(
+            f"{file} is not a saved calibration: its {impossible}; fit a new one"
+        )
+
+
+def _impossible_figure(loaded: Figures) -> str | None:
+    if not 0.0 <= loaded.overlap <= 1.0:
+        return f"overlap is no share between 0 and 1 ({loaded.overlap:g})"
+    if loaded.floor is not None and abs(loaded.floor) > RANGE_TOLERANCE:
+        return f"floor is no cosine ({loaded.floor:g})"
+    sizes = (loaded.corpus_size or 0, loaded.estimated_size or 0)
+    if min(*sizes, *(count for _, count in loaded.counts)) < 0:
+        return "counts or sizes are negative"
+    return None
+
+
 def require_plain_texts(loaded: Texts, file: str) -> None:
     """Refuse texts that a fit does not write.
 
@@ -78,13 +126,25 @@ def _strange_text(loaded: Texts) -> str | None:
     return None
 
 
-def require_levels(even: Levels, file: str) -> None:
+def constant_level(calibration: Levels) -> Level | None:
+    """Return the level that every query would have; None where they differ."""
+    seen = {
+        calibration.judge("none", top, coverage).level
+        for top in (-1.0, 1.0)
+        for coverage in (None, 0.0, 1.0)
+    }
+    return seen.pop() if len(seen) == 1 else None
+
+
+def require_levels(loaded: Levels, even: Levels, line: Levels, file: str) -> None:
     """Refuse a calibration whose levels would be constant, now or after any traffic.
 
     A fit puts the cut, and the ordinary general question one unit below it, where it saw cosines.
 
     Args:
-        even: The calibration at an even prior and the default cuts, without a bound.
+        loaded: The calibration as it stands.
+        even: The same at an even prior and the default cuts, without a bound.
+        line: Its line alone, without steps and floor, which would hide one that decides nothing.
         file: Its name, for the message.
 
     Raises:
@@ -104,8 +164,14 @@ def require_levels(even: Levels, file: str) -> None:
             f"{file} holds a calibration that gives no query a level once queries move its cuts: "
             "fit a new one"
         ) from None
-    for one in (even, *moved):
+    for one in (even, line, *moved):
         _require_levels(one, file)
+    level = constant_level(loaded)
+    if level is not None:
+        raise CalibrationError(
+            f"{file} holds a calibration that gives no query another level than {level}, by its "
+            "prior or its cuts: fit a new one"
+        )
 
 
 def _require_levels(even: Levels, file: str) -> None:

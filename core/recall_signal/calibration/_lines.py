@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite, ulp
 from typing import NamedTuple
 
 from recall_signal.calibration._probability import (
     Platt,
     VennAbers,
-    logit,
+    log_odds,
     shift_prior,
     sigmoid,
 )
@@ -62,12 +63,25 @@ class Lines(NamedTuple):
         given = self.venn_abers.share
         return shift_prior(self.venn_abers.probability(statistic), self.prior, given)
 
-    def cut_at(self, coverage: float | None) -> float | None:
-        """Return the top cosine with probability 0.5; None where there is none."""
+    def cut_at(self, coverage: float | None, probability: float = 0.5) -> float | None:
+        """Return the top cosine from which a probability is reached; None where there is none.
+
+        Steps reach it with a jump, lines exactly but for rounding, which never makes it less.
+        """
+        cut = self._cut_near(coverage, probability)
+        if cut is None:
+            return None
+        step = ulp(cut)
+        while self.probability(cut, coverage)[0] < probability:
+            cut, step = cut + step, 2.0 * step
+        return cut if isfinite(cut) else None
+
+    def _cut_near(self, coverage: float | None, probability: float) -> float | None:
         if self.words is not None and coverage is not None:
-            return self.words.line.cut_at(coverage, logit(self.prior))
+            shift = log_odds(self.prior) - log_odds(probability)
+            return self.words.line.cut_at(coverage, shift)
         line = self.platt if self.venn_abers is None else self.venn_abers
-        statistic = line.even_statistic(self.prior)
+        statistic = line.statistic_at(probability, self.prior)
         return None if statistic is None else self.scale.cut + self.scale.unit * statistic
 
     def comparison(self, coverage: float | None) -> str:

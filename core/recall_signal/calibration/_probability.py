@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from math import exp, log
+from math import exp, log, log1p
 from typing import TYPE_CHECKING, NamedTuple
 
 from recall_signal.errors import ConfigurationError
@@ -20,6 +20,7 @@ __all__ = [
     "fit_logistic",
     "fit_platt",
     "fit_venn_abers",
+    "log_odds",
     "logit",
     "shift_prior",
     "sigmoid",
@@ -57,6 +58,11 @@ def logit(probability: float) -> float:
     return log(clipped / (1.0 - clipped))
 
 
+def log_odds(share: float) -> float:
+    """Return the exact inverse of `sigmoid` for a share between 0 and 1, both excluded."""
+    return log(share) - log1p(-share)
+
+
 def shift_prior(probability: float, prior: float, given: float = 0.5) -> float:
     """Move a probability from the prior `given` to another one."""
     if prior == given:
@@ -88,9 +94,11 @@ class Platt:
         """Return P(something relevant) at this statistic and an even prior."""
         return sigmoid(self.intercept + self.slope * statistic)
 
-    def even_statistic(self, prior: float) -> float | None:
-        """Return the statistic with probability 0.5 under a prior; None for a flat line."""
-        return -(self.intercept + logit(prior)) / self.slope if self.slope else None
+    def statistic_at(self, probability: float, prior: float) -> float | None:
+        """Return the statistic with a probability under a prior; None for a flat line."""
+        if not self.slope:
+            return None
+        return (log_odds(probability) - log_odds(prior) - self.intercept) / self.slope
 
 
 def fit_logistic(columns: ArrayLike, labels: Sequence[bool]) -> tuple[float, tuple[float, ...]]:
@@ -214,13 +222,16 @@ class VennAbers:
         """Return one probability out of the two: p1 / (1 - p0 + p1)."""
         return _merged(self.interval(statistic))
 
-    def even_statistic(self, prior: float) -> float | None:
-        """Return where the probability under a prior reaches 0.5; None where it never crosses."""
+    def statistic_at(self, probability: float, prior: float) -> float | None:
+        """Return the edge from which, or above which, the probability under a prior is reached.
 
-        def probability(place: int) -> float:
+        None where every statistic lies on one side of it.
+        """
+
+        def shifted(place: int) -> float:
             return shift_prior(_merged(self._at(place)), prior, self.share)
 
-        place = bisect_left(range(len(self.lower)), 0.5, key=probability)
+        place = bisect_left(range(len(self.lower)), probability, key=shifted)
         return self.edges[(place - 1) // 2] if 0 < place < len(self.lower) else None
 
     def _at(self, place: int) -> tuple[float, float]:

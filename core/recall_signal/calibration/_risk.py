@@ -56,8 +56,8 @@ def needed_answerable(max_false_none: float) -> int:
     return ceil(1.0 / bound - 1e-9) - 1
 
 
-def check_sample(answerable: int, max_false_none: float) -> None:
-    """Refuse a bound that has too few labels.
+def check_sample(answerable: int, max_false_none: float) -> float:
+    """Return a bound as a built-in float, if it has labels enough.
 
     Raises:
         CalibrationError: There are too few; the message says how many are needed.
@@ -68,3 +68,4 @@ def check_sample(answerable: int, max_false_none: float) -> None:
             f"max_false_none={max_false_none} needs at least {needed} labelled answerable "
             f"queries, got {answerable}; label more, or allow a larger share"
         )
+    return float(max_false_none)

@@ -30,6 +30,7 @@ __all__ = ["Judgement", "Rule"]
 
 _UNUSUAL = "rarely as low for an answerable query."
 _NEAR_STORED = "as close as stored texts are to pieces of themselves."
+_NO_THRESHOLD = "Uncalibrated: the calibration found no threshold for this retriever."
 
 
 class Judgement(NamedTuple):
@@ -124,7 +125,8 @@ class Rule:
             coverage, witness = words.measure(pool) or (None, True)
         judged = self.judge(confidence.level, top, coverage, witness)
         if judged.probability is None:  # the uncalibrated basis stays
-            update: dict[str, object] = {"term_coverage": coverage}
+            rationale = f"{confidence.rationale} {_NO_THRESHOLD}"
+            update: dict[str, object] = {"term_coverage": coverage, "rationale": rationale}
             if judged.level != confidence.level:
                 figure = f"Top cosine {confidence.top_score:.2f}"
                 text = f"{figure}, not unusual for answerable queries: {LEVEL_NOTES['low']}"

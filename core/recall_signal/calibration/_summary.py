@@ -53,7 +53,7 @@ class Summarised(Texts, Protocol):
 def summary_of(calibration: Summarised) -> str:
     """Return what it is, what it was learned from, its cuts, and one plain sentence at the end."""
     cut = calibration.cut_at()
-    shown = f"cut {calibration.scale.cut if cut is None else cut:.3f}"
+    shown = "no cut in force" if cut is None else f"cut {cut:.3f}"
     lines = [
         f"Calibration ({calibration.mode}): {calibration.status}",
         f"  encoder {calibration.encoder or 'not named'}, {_size(calibration)}, "
@@ -63,8 +63,8 @@ def summary_of(calibration: Summarised) -> str:
         f"  {shown}, unit {calibration.scale.unit:.3f}, overlap {calibration.overlap:.0%}",
     ]
     if calibration.reads_words:
-        none, full = calibration.cut_at(0.0), calibration.cut_at(1.0)
-        lines.append(f"  with words: cut {none:.3f} at term coverage 0, {full:.3f} at 1")
+        none, full = (_figure(calibration.cut_at(coverage)) for coverage in (0.0, 1.0))
+        lines.append(f"  with words: cut {none} at term coverage 0, {full} at 1")
     if calibration.reranker is not None:
         lines.append(f"  {calibration.reranker}")
     lines += [
@@ -73,6 +73,10 @@ def summary_of(calibration: Summarised) -> str:
     ]
     lines += [f"  note: {warning}" for warning in calibration.warnings]
     return "\n".join([*lines, _CLOSING[calibration.status]])
+
+
+def _figure(cut: float | None) -> str:
+    return "none" if cut is None else f"{cut:.3f}"
 
 
 def _size(calibration: Summarised) -> str:

@@ -47,7 +47,7 @@ def plot_calibration(calibration: Calibration, *, ax: Axes | None = None) -> Axe
     """Draw where the top cosines of each kind of query fall, with the cut and the levels.
 
     A box is the middle half of a kind and its line the median, as the calibration keeps them.
-    Where it found no threshold there are no levels to draw, and the title says so.
+    Where it found no threshold there are no levels and no cut to draw, and the title says so.
 
     Args:
         calibration: A `recall_signal.Calibration`.
@@ -62,9 +62,11 @@ def plot_calibration(calibration: Calibration, *, ax: Axes | None = None) -> Axe
     boxes = _boxes(calibration)
     if ax is None:
         ax = _figure_for(boxes).subplots()
-    even = calibration.cut_at()
-    cut = calibration.scale.cut if even is None else even
-    values = [cut, *(value for box in boxes.values() for value in box)]
+    cut = calibration.cut_at()
+    values = [
+        calibration.scale.cut if cut is None else cut,
+        *(value for box in boxes.values() for value in box),
+    ]
     room = MARGIN * (max(values) - min(values)) or MARGIN
     low, high = max(min(values) - room, -1.0), min(max(values) + room, 1.0)
     ax.set_xlim(low, high)
@@ -76,7 +78,8 @@ def plot_calibration(calibration: Calibration, *, ax: Axes | None = None) -> Axe
     else:
         title = "no threshold separates these: levels stay uncalibrated"
         ax.set_title(title, loc="left", fontsize="medium")
-    _draw_cut(ax, cut)
+    if cut is not None:
+        _draw_cut(ax, cut)
     return ax
 
 

@@ -23,7 +23,7 @@ from recall_signal.logs._parts import LAST, Result, part_last, write_part
 from recall_signal.logs._schema import require_arrow
 from recall_signal.logs._score_batch import BatchScorer
 from recall_signal.logs._sources import Log, Unit, find_log
-from recall_signal.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from recall_signal.thresholds import Thresholds, thresholds_in_force
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -279,7 +279,7 @@ def _plan(log: Log, scorer: BatchScorer) -> str:
         "types": log.types,
         "columns": [scorer.cosines, scorer.scores, scorer.term_coverage],
         "kept": scorer.kept(log.schema),
-        "thresholds": asdict(scorer.thresholds or DEFAULT_THRESHOLDS),
+        "thresholds": asdict(thresholds_in_force(scorer.thresholds)),
         "calibration": None if calibration is None else calibration_id(calibration),
     }
     return blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -8,10 +8,10 @@ from typing import Literal, TypeAlias
 
 from recall_signal.errors import ConfigurationError
 from recall_signal.thresholds import (
-    DEFAULT_THRESHOLDS,
     MIN_BACKGROUND,
     RANGE_TOLERANCE,
     Thresholds,
+    thresholds_in_force,
 )
 
 __all__ = ["Dialect", "sql_levels"]
@@ -165,7 +165,7 @@ def sql_levels(
         raise ConfigurationError(
             f"dialect must be one of {', '.join(_FUNCTIONS)}, got {dialect!r:.40}"
         )
-    cuts = thresholds or DEFAULT_THRESHOLDS
+    cuts = thresholds_in_force(thresholds)
     column = _quoted(cosines, functions.quote)
     numbers = {name: _number(value) for name, value in cuts.to_dict().items() if _is_cut(name)}
     prominences = (numbers[f"prominence_{level}"] for level in ("low", "moderate", "high"))
