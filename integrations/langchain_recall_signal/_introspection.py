@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import cache
 from inspect import Parameter, getattr_static, signature
@@ -116,13 +117,13 @@ def page_size(retriever: Runnable[str, list[Document]], k: int | None) -> int | 
 
 def search_arguments(
     retriever: Runnable[str, list[Document]], kwargs: Mapping[str, object]
-) -> set[str]:
-    """Return the names of the search's arguments, from the call, bindings and the retriever."""
-    names = set(kwargs)
+) -> Mapping[str, object]:
+    """Return the search's arguments: the call's go before those of bindings and the retriever."""
+    given = [kwargs]
     while isinstance(retriever, RunnableBindingBase):
-        names.update(retriever.kwargs)
+        given.append(retriever.kwargs)
         retriever = retriever.bound
-    return names.union(getattr(retriever, "search_kwargs", ()))
+    return ChainMap(*map(dict, given), getattr(retriever, "search_kwargs", {}))
 
 
 def expects_k(

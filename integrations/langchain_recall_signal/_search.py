@@ -154,7 +154,7 @@ class Call:
             return candidates, True
         settled = self._ties_are_settled(hits)
         if settled and limit != self.k and reader.may_drop(hits, limit):
-            settled = not (yield from reader.dropped(hits, limit))
+            settled = not (yield from reader.dropped(hits, limit, self.kwargs))
         return candidates, settled
 
     def _composite(self, tree: ArmTree, target: Runnable[str, list[Document]]) -> Search[Document]:
