@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, field_validator
 from langchain_recall_signal._arms.tree import first_store
 from langchain_recall_signal._backend import LangChainRuntime
 from langchain_recall_signal._documents import id_of, text_of
-from langchain_recall_signal._encoders import encoder_name
+from langchain_recall_signal._encoders import encoder_identity, encoder_name
 from langchain_recall_signal._introspection import page_size, unwrap
 from langchain_recall_signal._reader import Reader
 from langchain_recall_signal._reranker import as_reranker
@@ -53,9 +53,13 @@ def store_of(retriever: Runnable[Any, Any]) -> object:
 
 
 def searched(settings: LangChainSettings) -> tuple[object, str | None]:
-    """Return the store that is searched and the name of its encoder; both may be exchanged."""
+    """Return the store that is searched and its encoder's identity; both may be exchanged."""
     store = store_of(settings.retriever)
-    return store, encoder_name(settings.embeddings or getattr(store, "embeddings", None))
+    return store, encoder_identity(_encoder(settings, store))
+
+
+def _encoder(settings: LangChainSettings, store: object) -> object:
+    return settings.embeddings or getattr(store, "embeddings", None)
 
 
 def compile_runtime(
@@ -81,7 +85,8 @@ def compile_runtime(
             "gives documents without any; pass embeddings= to compute the cosines, or "
             "score_key= where the documents' metadata holds the score"
         )
-    store, encoder = searched(settings)
+    store, identity = searched(settings)
+    encoder = encoder_name(_encoder(settings, store))
     settings.check_encoder(encoder)
     flow = settings.flow_settings(
         id_of=partial(id_of, settings.id_key),
@@ -102,6 +107,7 @@ def compile_runtime(
         values=tuple(vars(settings).values()),
         store=store,
         encoder=encoder,
+        identity=identity,
         flow=replace(flow, retriever=name, encoder=encoder),
         reranking=reranking,
         selection=settings.selection,

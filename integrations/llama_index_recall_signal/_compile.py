@@ -9,7 +9,7 @@ from llama_index.core.retrievers import VectorIndexRetriever
 
 from llama_index_recall_signal._annotation import RetrieverFields, flow_settings
 from llama_index_recall_signal._backend import LlamaIndexRuntime
-from llama_index_recall_signal._encoders import encoder_name
+from llama_index_recall_signal._encoders import encoder_identity, encoder_name
 from llama_index_recall_signal._internals import VectorSearch, vector_search
 from llama_index_recall_signal._reader import StoreChecks
 from llama_index_recall_signal._reranker import as_reranker
@@ -27,9 +27,9 @@ def encoder_of(fields: RetrieverFields, arm: VectorIndexRetriever | None) -> Bas
 def searched(
     fields: RetrieverFields, arm: VectorIndexRetriever | None
 ) -> tuple[object, str | None]:
-    """Return the store that is searched and the name of its encoder; both may be exchanged."""
+    """Return the store that is searched and its encoder's identity; both may be exchanged."""
     search = None if arm is None else vector_search(arm)
-    return None if search is None else search.store, encoder_name(_encoder(fields, search))
+    return None if search is None else search.store, encoder_identity(_encoder(fields, search))
 
 
 def _encoder(fields: RetrieverFields, search: VectorSearch | None) -> BaseEmbedding | None:
@@ -50,7 +50,8 @@ def compile_runtime(fields: RetrieverFields, arm: VectorIndexRetriever | None) -
     search = vector_search(fields.retriever)
     fields.check_page(fields.k or (None if search is None else search.top_k))
     fields.check_rerank()
-    store, encoder = searched(fields, arm)
+    store, identity = searched(fields, arm)
+    encoder = encoder_name(encoder_of(fields, arm))
     fields.check_encoder(encoder)
     flow = replace(
         flow_settings(fields, encodes=fields.embed_model is not None),
@@ -63,6 +64,7 @@ def compile_runtime(fields: RetrieverFields, arm: VectorIndexRetriever | None) -
         values=tuple(vars(fields).values()),
         store=store,
         encoder=encoder,
+        identity=identity,
         flow=flow,
         reranking=reranking,
         selection=fields.selection,

@@ -35,6 +35,7 @@ class Runtime(Generic[Item]):
         values: The settings that it was compiled from, compared by identity.
         store: The store that the wrapped retriever searched then.
         encoder: The name of the model that embeds its queries, None where that is not known.
+        identity: All that tells this encoder from others, which may be more than may be shown.
         flow: The settings of the flow.
         reranking: How the reranker is used where it is; None without one.
         selection: The options of the selector; None without one.
@@ -46,6 +47,7 @@ class Runtime(Generic[Item]):
     values: tuple[object, ...]
     store: object
     encoder: str | None
+    identity: str | None = field(repr=False)
     flow: FlowSettings[Item]
     reranking: Reranking | None
     selection: SelectionOptions | None
@@ -53,11 +55,11 @@ class Runtime(Generic[Item]):
     workers: Workers = field(default_factory=Workers)
     events: CallLimits = field(default_factory=CallLimits)
 
-    def fits(self, settings: BaseModel, store: object, encoder: str | None) -> bool:
+    def fits(self, settings: BaseModel, store: object, identity: str | None) -> bool:
         """Return whether settings, store and encoder are those that this was compiled from."""
         return (
             store is self.store
-            and encoder == self.encoder
+            and identity == self.identity
             and all(map(is_, self.values, vars(settings).values()))
         )
 
