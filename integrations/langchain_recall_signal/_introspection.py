@@ -29,6 +29,7 @@ __all__ = [
     "accepted_arguments",
     "expects_k",
     "exposes_scores",
+    "keeps_search",
     "page_size",
     "retriever_of",
     "search_arguments",
@@ -59,8 +60,12 @@ def _plain_retriever(retriever: Runnable[str, list[Document]]) -> VectorStoreRet
     inner = unwrap(retriever)
     if not isinstance(inner, VectorStoreRetriever):
         return None
-    is_plain = all(_same(type(inner), VectorStoreRetriever, name) for name in _OWN_SEARCH)
-    return inner if is_plain else None
+    return inner if keeps_search(type(inner), VectorStoreRetriever) else None
+
+
+def keeps_search(retriever_class: type, base: type) -> bool:
+    """Return whether a retriever's class searches as that base does, by its methods."""
+    return all(_same(retriever_class, base, name) for name in _OWN_SEARCH)
 
 
 def retriever_of(
