@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from recall_signal._names import MAX_NAME, is_plain
+from recall_signal._names import MAX_NAME, is_plain, without_secrets
 from recall_signal._numbers import require_number
 from recall_signal.errors import ConfigurationError
 
@@ -79,6 +79,7 @@ class Thresholds:
             raise ConfigurationError(
                 f"Thresholds.encoder must be a printable name of 1 to {MAX_NAME} characters"
             )
+        object.__setattr__(self, "encoder", self.encoder and without_secrets(self.encoder))
         for name in _CUTS:
             number = require_number(f"Thresholds.{name}", getattr(self, name))
             object.__setattr__(self, name, number)
@@ -112,6 +113,7 @@ class Thresholds:
         Raises:
             ConfigurationError: Both names are known and differ.
         """
+        encoder = encoder and without_secrets(encoder)
         if self.encoder is not None and encoder is not None and encoder != self.encoder:
             raise ConfigurationError(
                 f"these thresholds were chosen for the encoder {self.encoder!r} and cannot be "

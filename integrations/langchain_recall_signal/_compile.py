@@ -15,13 +15,14 @@ from pydantic import ConfigDict, Field, field_validator
 from langchain_recall_signal._arms.tree import first_store
 from langchain_recall_signal._backend import LangChainRuntime
 from langchain_recall_signal._documents import id_of, text_of
-from langchain_recall_signal._encoders import encoder_name
+from langchain_recall_signal._encoders import encoder_identity, encoder_name
 from langchain_recall_signal._introspection import page_size, unwrap
 from langchain_recall_signal._reader import Reader
 from langchain_recall_signal._reranker import as_reranker
 from langchain_recall_signal._selector import RunnableSelector
 from recall_signal import ConfigurationError
 from recall_signal._wrapper.model_calls import missing_model
+from recall_signal._wrapper.runtime import Identity
 from recall_signal._wrapper.settings import RetrieverSettings
 
 __all__ = ["LangChainSettings", "compile_runtime", "searched", "store_of"]
@@ -52,10 +53,11 @@ def store_of(retriever: Runnable[Any, Any]) -> object:
     return first_store(retriever) if store is None else store
 
 
-def searched(settings: LangChainSettings) -> tuple[object, str | None]:
-    """Return the store that is searched and the name of its encoder; both may be exchanged."""
+def searched(settings: LangChainSettings) -> tuple[object, Identity]:
+    """Return the store that is searched and what its encoders say; all may be exchanged."""
     store = store_of(settings.retriever)
-    return store, encoder_name(getattr(store, "embeddings", None) or settings.embeddings)
+    own = encoder_identity(settings.embeddings)
+    return store, (encoder_identity(getattr(store, "embeddings", None)), own)
 
 
 def compile_runtime(
@@ -81,7 +83,8 @@ def compile_runtime(
             "gives documents without any; pass embeddings= to compute the cosines, or "
             "score_key= where the documents' metadata holds the score"
         )
-    store, encoder = searched(settings)
+    store, identity = searched(settings)
+    encoder = encoder_name(getattr(store, "embeddings", None) or settings.embeddings)
     own_encoder = encoder_name(settings.embeddings)
     settings.check_encoder(encoder, own_encoder)
     flow = settings.flow_settings(
@@ -103,6 +106,7 @@ def compile_runtime(
         values=tuple(vars(settings).values()),
         store=store,
         encoder=encoder,
+        identity=identity,
         flow=replace(flow, retriever=name, encoder=encoder, own_encoder=own_encoder),
         reranking=reranking,
         selection=settings.selection,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import cache
 from inspect import Parameter, getattr_static, signature
@@ -29,6 +30,7 @@ __all__ = [
     "accepted_arguments",
     "expects_k",
     "exposes_scores",
+    "keeps_search",
     "page_size",
     "retriever_of",
     "search_arguments",
@@ -59,8 +61,12 @@ def _plain_retriever(retriever: Runnable[str, list[Document]]) -> VectorStoreRet
     inner = unwrap(retriever)
     if not isinstance(inner, VectorStoreRetriever):
         return None
-    is_plain = all(_same(type(inner), VectorStoreRetriever, name) for name in _OWN_SEARCH)
-    return inner if is_plain else None
+    return inner if keeps_search(type(inner), VectorStoreRetriever) else None
+
+
+def keeps_search(retriever_class: type, base: type) -> bool:
+    """Return whether a retriever's class searches as that base does, by its methods."""
+    return all(_same(retriever_class, base, name) for name in _OWN_SEARCH)
 
 
 def retriever_of(
@@ -117,13 +123,13 @@ def page_size(retriever: Runnable[str, list[Document]], k: int | None) -> int | 
 
 def search_arguments(
     retriever: Runnable[str, list[Document]], kwargs: Mapping[str, object]
-) -> set[str]:
-    """Return the names of the search's arguments, from the call, bindings and the retriever."""
-    names = set(kwargs)
+) -> Mapping[str, object]:
+    """Return the search's arguments: the call's go before those of bindings and the retriever."""
+    given = [kwargs]
     while isinstance(retriever, RunnableBindingBase):
-        names.update(retriever.kwargs)
+        given.append(retriever.kwargs)
         retriever = retriever.bound
-    return names.union(getattr(retriever, "search_kwargs", ()))
+    return ChainMap(*map(dict, given), getattr(retriever, "search_kwargs", {}))
 
 
 def expects_k(

@@ -160,17 +160,23 @@ class Reader(HitsReader):
         counts = adapter is None or type(adapter).item_count is not StoreAdapter.item_count
         return counts and len(hits.documents) < limit
 
-    def dropped(self, hits: Hits, limit: int) -> Flow[bool]:
+    def dropped(self, hits: Hits, limit: int, kwargs: Mapping[str, object]) -> Flow[bool]:
         """Return whether the store left out hits after it had applied its limit.
 
         The first hits of a wider search then reach further than a search for the page alone.
+
+        Args:
+            hits: What the search brought.
+            limit: How many it asked for.
+            kwargs: The arguments of the call.
         """
         adapter = self.adapter
         if adapter is None:
             return True
         try:
-            count = yield CallStore(partial(adapter.item_count, self.store))
+            arguments = search_arguments(self.retriever, kwargs)
+            count = yield CallStore(partial(adapter.item_count, self.store, arguments, limit))
         except Exception as error:
             log.warning("counting the store's records failed: %s", type(error).__name__)
             return True
-        return count is not None and len(hits.documents) < min(limit, count)
+        return count is not None and len(hits.documents) < count

@@ -24,7 +24,7 @@ from langchain_recall_signal._backend import (
     LangChainBackend,
     LangChainRuntime,
 )
-from langchain_recall_signal._batch import batch_of
+from langchain_recall_signal._batch import Batch, batch_of
 from langchain_recall_signal._compile import (
     LangChainSettings,
     compile_runtime,
@@ -33,7 +33,7 @@ from langchain_recall_signal._compile import (
 )
 from langchain_recall_signal._documents import page_of
 from langchain_recall_signal._events import SignalData, asend, send
-from langchain_recall_signal._introspection import retriever_of
+from langchain_recall_signal._introspection import keeps_search, retriever_of
 from langchain_recall_signal._port import LangChainPort
 from langchain_recall_signal._response import RecallResponse
 from langchain_recall_signal._search import Call
@@ -206,9 +206,10 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
         """`invoke` for each question; all of them are embedded together where that is possible.
 
         It is where the store's encoder has an `embed_queries`, and the store a search by vector
-        with scores. The pages and reports are those of `invoke`, in the order of the questions.
+        with scores; not in a subclass with an `invoke` or a search of its own. The pages and
+        reports are those of `invoke`, in the order of the questions.
         """
-        together = batch_of(self, self._runtime, inputs, kwargs)
+        together = self._together(inputs, kwargs)
         if together is None:
             return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
         return together.run(inputs, config, return_exceptions=return_exceptions)
@@ -222,12 +223,18 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
         **kwargs: Any,
     ) -> list[list[Document]]:
         """`batch`, asynchronously."""
-        together = batch_of(self, self._runtime, inputs, kwargs)
+        together = self._together(inputs, kwargs)
         if together is None:
             answers = super().abatch(inputs, config, return_exceptions=return_exceptions, **kwargs)
         else:
             answers = together.run_async(inputs, config, return_exceptions=return_exceptions)
         return await answers
+
+    def _together(self, inputs: list[str], kwargs: dict[str, Any]) -> Batch | None:
+        """Return how questions are embedded together; None where each has to go its own way."""
+        if not keeps_search(type(self), RecallRetriever):
+            return None
+        return batch_of(self, self._runtime, inputs, kwargs)
 
     def recall(
         self, query: str, config: RunnableConfig | None = None, **kwargs: Any

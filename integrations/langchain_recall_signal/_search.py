@@ -157,7 +157,7 @@ class Call:
             return candidates, True
         settled = self._ties_are_settled(hits)
         if settled and limit != self.k and reader.may_drop(hits, limit):
-            settled = not (yield from reader.dropped(hits, limit))
+            settled = not (yield from reader.dropped(hits, limit, self.kwargs))
         return candidates, settled
 
     def _composite(self, tree: ArmTree, target: Runnable[str, list[Document]]) -> Search[Document]:
@@ -187,8 +187,9 @@ class Call:
             keywords_only=reader.kind is ScoreKind.BM25,
             blocks=not self.is_async,
         )
+        encoder = None
         try:
-            reading = yield from contained_steps(arms.read())
+            reading, encoder = yield from contained_steps(arms.read())
         except Exception as error:
             log.warning("reading a composite's arms failed: %s", type(original(error)).__name__)
             reading = ScoreReading(None, reason="adapter_failed")
@@ -199,6 +200,7 @@ class Call:
             scores=reading.scores,
             source=reading.source,
             reason=reading.reason,
+            encoder=encoder,
         )
 
     def _first(self, documents: Sequence[Document]) -> range:

@@ -13,6 +13,7 @@ from functools import partial
 
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
+from llama_index_recall_signal._encoders import encoder_name
 from llama_index_recall_signal._internals import index_target, parent_id, store_ids
 from llama_index_recall_signal._listener import HeardSearch, Recorder
 from llama_index_recall_signal._matching import Matcher
@@ -69,12 +70,14 @@ class Arms:
 
     Attributes:
         recorder: To hear with.
+        encoder: The name of the encoder of the cosines that were read; None where there are none.
     """
 
     def __init__(self, question: QueryBundle, checks: StoreChecks) -> None:
         self.recorder = Recorder()
         self.question, self.checks = question, checks
         self.given = question.embedding
+        self.encoder: str | None = None
         self._questions: dict[int, Question] = {}
 
     def read(self, returned: Sequence[NodeWithScore]) -> Flow[ScoreReading | None]:
@@ -88,16 +91,17 @@ class Arms:
         own = yield from self._own(dense)
         others = [heard for heard in dense if all(heard is not one for one in own)]
         readings = [
-            *(self._by_scores(group) for group in _by_encoder(own)),
-            *(self._by_vectors(group) for group in _by_encoder(others)),
+            *((group, self._by_scores(group)) for group in _by_encoder(own)),
+            *((group, self._by_vectors(group)) for group in _by_encoder(others)),
         ]
         reason: str | None = None
-        for reading in readings:
+        for group, reading in readings:
             measured = yield from reading
             if measured.reason in FINAL_REASONS:
                 return ScoreReading(None, reason=measured.reason)
             cosines = yield from self._placed(returned, measured)
             if any(cosine is not None for cosine in cosines):
+                self.encoder = encoder_name(group[0].encoder)
                 return ScoreReading(cosines, measured.source)
             reason = reason or measured.reason
         scores = yield from self._by_keywords(searches, returned)

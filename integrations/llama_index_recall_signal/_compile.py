@@ -9,31 +9,29 @@ from llama_index.core.retrievers import VectorIndexRetriever
 
 from llama_index_recall_signal._annotation import RetrieverFields, flow_settings
 from llama_index_recall_signal._backend import LlamaIndexRuntime
-from llama_index_recall_signal._encoders import encoder_name
-from llama_index_recall_signal._internals import VectorSearch, vector_search
+from llama_index_recall_signal._encoders import encoder_identity, encoder_name
+from llama_index_recall_signal._internals import vector_search
 from llama_index_recall_signal._reader import StoreChecks
 from llama_index_recall_signal._reranker import as_reranker
 from llama_index_recall_signal._selector import as_selector
 from recall_signal._wrapper.model_calls import missing_model
+from recall_signal._wrapper.runtime import Identity
 
 __all__ = ["compile_runtime", "encoder_of", "searched"]
 
 
 def encoder_of(fields: RetrieverFields, arm: VectorIndexRetriever | None) -> BaseEmbedding | None:
     """Return what embeds the queries: the encoder of its first arm, else the wrapper's own."""
-    return _encoder(fields, None if arm is None else vector_search(arm))
-
-
-def searched(
-    fields: RetrieverFields, arm: VectorIndexRetriever | None
-) -> tuple[object, str | None]:
-    """Return the store that is searched and the name of its encoder; both may be exchanged."""
     search = None if arm is None else vector_search(arm)
-    return None if search is None else search.store, encoder_name(_encoder(fields, search))
-
-
-def _encoder(fields: RetrieverFields, search: VectorSearch | None) -> BaseEmbedding | None:
     return fields.embed_model if search is None else search.encoder
+
+
+def searched(fields: RetrieverFields, arm: VectorIndexRetriever | None) -> tuple[object, Identity]:
+    """Return the store that is searched and what its encoders say; all may be exchanged."""
+    search, own = None if arm is None else vector_search(arm), encoder_identity(fields.embed_model)
+    if search is None:
+        return None, (None, own)
+    return search.store, (encoder_identity(search.encoder), own)
 
 
 def compile_runtime(fields: RetrieverFields, arm: VectorIndexRetriever | None) -> LlamaIndexRuntime:
@@ -50,7 +48,8 @@ def compile_runtime(fields: RetrieverFields, arm: VectorIndexRetriever | None) -
     search = vector_search(fields.retriever)
     fields.check_page(fields.k or (None if search is None else search.top_k))
     fields.check_rerank()
-    store, encoder = searched(fields, arm)
+    store, identity = searched(fields, arm)
+    encoder = encoder_name(encoder_of(fields, arm))
     own_encoder = encoder_name(fields.embed_model)
     fields.check_encoder(encoder, own_encoder)
     flow = replace(
@@ -65,6 +64,7 @@ def compile_runtime(fields: RetrieverFields, arm: VectorIndexRetriever | None) -
         values=tuple(vars(fields).values()),
         store=store,
         encoder=encoder,
+        identity=identity,
         flow=flow,
         reranking=reranking,
         selection=fields.selection,

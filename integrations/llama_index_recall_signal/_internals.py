@@ -33,6 +33,7 @@ __all__ = [
     "fusion_arms",
     "index_target",
     "is_streaming",
+    "overrides",
     "parent_id",
     "query_unspanned",
     "retrieve_unspanned",
@@ -99,7 +100,9 @@ class VectorSearch:
 
 def vector_search(retriever: BaseRetriever) -> VectorSearch | None:
     """Return how this retriever searches; None for any but LlamaIndex's own vector retriever."""
-    if not isinstance(retriever, VectorIndexRetriever) or _overrides_search(retriever.__class__):
+    if not isinstance(retriever, VectorIndexRetriever):
+        return None
+    if overrides(retriever.__class__, VectorIndexRetriever, _SEARCH_METHODS):
         return None
     top_k = retriever.similarity_top_k
     return VectorSearch(
@@ -217,7 +220,8 @@ def is_streaming(engine: BaseQueryEngine) -> bool:
     return getattr(synthesizer, "_streaming", False) is True
 
 
-def _overrides_search(retriever_class: type) -> bool:
+def overrides(retriever_class: type, base: type, methods: frozenset[str]) -> bool:
+    """Return whether a subclass of that base has one of these methods of its own."""
     line = retriever_class.__mro__
-    ahead = line[: line.index(VectorIndexRetriever)]
-    return any(_SEARCH_METHODS & vars(subclass).keys() for subclass in ahead)
+    ahead = line[: line.index(base)]
+    return any(methods & vars(subclass).keys() for subclass in ahead)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -19,10 +20,11 @@ from llama_index_recall_signal._annotation import (
 )
 from llama_index_recall_signal._backend import AsyncLlamaIndexBackend, LlamaIndexBackend
 from llama_index_recall_signal._collect import publish
-from llama_index_recall_signal._encoders import encoder_name
+from llama_index_recall_signal._encoders import encoder_identity, encoder_name
 from llama_index_recall_signal._nodes import scored_under
 from llama_index_recall_signal._reader import Reader
 from recall_signal._flow.backend import Flow, run_flow, run_flow_async
+from recall_signal._flow.embedding import EmbeddingCache
 from recall_signal._flow.flow import recall_flow
 from recall_signal._flow.values import Candidates, FlowSettings, Outcome, Search
 from recall_signal._steps.driver import contained_steps
@@ -61,6 +63,7 @@ class RecallPostprocessor(SignalSettings, BaseNodePostprocessor):
     embed_model: BaseEmbedding | None = Field(default=None, exclude=True, repr=False)
 
     _settings: FlowSettings[NodeWithScore] = PrivateAttr()
+    _identity: str | None = PrivateAttr()
     _workers: Workers = PrivateAttr(default_factory=Workers)
 
     def __init__(self, **settings: Any) -> None:
@@ -83,6 +86,7 @@ class RecallPostprocessor(SignalSettings, BaseNodePostprocessor):
         super().__setattr__(name, value)
 
     def _compile(self) -> None:
+        self._identity = encoder_identity(self.embed_model)
         self.check_encoder(encoder_name(self.embed_model))
         self._settings = flow_settings(self, encodes=self.embed_model is not None)
 
@@ -111,8 +115,16 @@ class RecallPostprocessor(SignalSettings, BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], bundle: QueryBundle | None
     ) -> Flow[Outcome[NodeWithScore]]:
         query, encoder = self._query(bundle)
+        self._forget_other_vectors()
         steps = self._read(Reader(query, self.declared_kind, encoder), nodes)
         return recall_flow(None if bundle is None else bundle.query_str, self._settings, steps)
+
+    def _forget_other_vectors(self) -> None:
+        """Begin another cache where the encoder says that another model embeds now."""
+        identity = encoder_identity(self.embed_model)
+        if identity != self._identity:
+            self._settings = replace(self._settings, cache=EmbeddingCache())
+            self._identity = identity
 
     def _read(self, reader: Reader, nodes: list[NodeWithScore]) -> Search[NodeWithScore]:
         """Return the nodes with what is known of them; where reading it fails, the nodes alone."""

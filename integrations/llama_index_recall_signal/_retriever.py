@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import replace as replace_fields
 from functools import partial
@@ -39,7 +39,7 @@ from llama_index_recall_signal._collect import (
     publish,
 )
 from llama_index_recall_signal._compile import compile_runtime, encoder_of, searched
-from llama_index_recall_signal._internals import vector_search
+from llama_index_recall_signal._internals import overrides, vector_search
 from llama_index_recall_signal._measurable import never_measures
 from llama_index_recall_signal._nodes import is_data
 from llama_index_recall_signal._port import LlamaIndexPort
@@ -225,8 +225,9 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
     ) -> list[list[NodeWithScore]]:
         """`retrieve` for each query; they are embedded together where that is possible.
 
-        It is where the encoder of a `VectorIndexRetriever` has an `embed_queries`. The nodes and
-        reports are those of `retrieve`, in the order of the queries.
+        It is where the encoder of a `VectorIndexRetriever` has an `embed_queries`; a subclass with
+        a `retrieve` of its own is given the queries as they are. The nodes and reports are those
+        of `retrieve`, in the order of the queries.
 
         Args:
             queries: The questions, as in `retrieve`.
@@ -236,7 +237,7 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
         ask: Ask = partial(self.retrieve, **options)
         if return_exceptions:
             ask = partial(caught, ask)
-        parts = embedded(vector_search(self.retriever), queries)
+        parts = self._embedded(queries)
         return [nodes for part in parts for nodes in map(ask, part)]
 
     async def abatch(
@@ -246,12 +247,17 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
         ask: AsyncAsk = partial(self.aretrieve, **options)
         if return_exceptions:
             ask = partial(caught_async, ask)
-        parts = embedded(vector_search(self.retriever), queries)
+        parts = self._embedded(queries)
         found: list[list[NodeWithScore]] = []
         workers = self._runtime.workers
         while part := await workers.call(partial(next, parts, None)):
             found += await run_jobs([*map(ask, part)])
         return found
+
+    def _embedded(self, queries: Sequence[QueryType]) -> Iterator[Sequence[QueryType]]:
+        """Yield the queries in parts, with their vectors where nobody else looks at them first."""
+        is_own = overrides(type(self), RecallRetriever, _ASKING)
+        return embedded(None if is_own else vector_search(self.retriever), queries)
 
     def recall(self, str_or_query_bundle: QueryType, **options: Any) -> RecallResponse:
         """Like `retrieve`, but return the reports beside the nodes.
@@ -360,5 +366,8 @@ _is_copying: ContextVar[bool] = ContextVar("recall_signal_is_copying", default=F
 
 _SCALE = ("retriever", "embed_model", "score_kind")
 """Settings that make the scale: a copy with others does not share a calibration."""
+
+_ASKING = frozenset({"retrieve", "aretrieve", "_retrieve", "_aretrieve"})
+"""Methods by which a query is asked: a subclass with one of its own may check its text."""
 
 _SETTINGS = RetrieverFields.model_fields.keys()

@@ -142,6 +142,7 @@ class Call:
                     scores=reading.scores,
                     source=reading.source,
                     reason=reading.reason,
+                    encoder=self.arms.encoder,
                 )
         return (yield from self._read(returned))
 
@@ -174,7 +175,10 @@ class Call:
                 raise_original(error)
             log.warning("searching wider failed: %s", type(raised).__name__)
             return (yield from self._unseen(search))
-        return (yield from self._read(returned, hits))
+        found = yield from self._read(returned, hits)
+        vector = self.bundle.embedding
+        found.dimension = None if vector is None else len(vector)
+        return found
 
     def _read(
         self, returned: list[NodeWithScore], hits: list[NodeWithScore] | None = None

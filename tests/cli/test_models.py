@@ -82,6 +82,19 @@ def test_its_own_name_goes_first() -> None:
     assert load_encoder(f"{__name__}:Named").name == "own name"
 
 
+ADDRESS = "https://user:S3CRET@host/embed?api_key=S3CRET"
+
+
+def test_a_name_with_a_key_is_shown_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Named, "name", ADDRESS)
+    encoder: Any = load_encoder(f"{__name__}:Named")
+    assert (encoder.name, encoder.identity) == ("https://host/embed", ADDRESS)
+    for load in (load_encoder, load_selector):
+        with pytest.raises(ConfigurationError, match="tei:https://host/embed") as refused:
+            load(f"tei:{ADDRESS}")
+        assert "S3CRET" not in str(refused.value)
+
+
 def test_a_module_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "class Own:\n name = 'own'\n embed_query = embed_documents = None\n"
     (tmp_path / "own_encoder_here.py").write_text(lines)

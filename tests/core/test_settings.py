@@ -66,6 +66,8 @@ def test_both_what_belongs_to_an_encoder_and_what_does_not_are_checked() -> None
             {"score_key": "recall", "score_kind": "cosine"},
             "score_key and metadata_key are both 'recall'",
         ),
+        ({"id_key": "recall"}, "id_key and metadata_key are both 'recall'"),
+        ({"id_key": "a", "metadata_key": "a"}, "id_key and metadata_key are both 'a'"),
     ],
 )
 def test_a_wrong_setting_is_named_and_no_text_is_shown(given: dict[str, Any], said: str) -> None:
@@ -74,6 +76,14 @@ def test_a_wrong_setting_is_named_and_no_text_is_shown(given: dict[str, Any], sa
     assert str(caught.value).startswith("RetrieverSettings: ")
     assert str(caught.value).count("RetrieverSettings: ") == 1
     assert "a secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["score", "ids", "numbers"])
+def test_a_copy_has_keys_that_fit_each_other(key: str) -> None:
+    settings = RetrieverSettings(id_key="ids", score_key="numbers", score_kind="cosine")
+    assert settings.model_copy(update={"metadata_key": "other"}).metadata_key == "other"
+    with pytest.raises(ConfigurationError, match="metadata_key"):
+        settings.model_copy(update={"metadata_key": key})
 
 
 def test_what_is_missing_is_named() -> None:

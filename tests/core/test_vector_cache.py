@@ -14,6 +14,7 @@ import pytest
 
 from recall_signal import ConfigurationError, InvalidInputError
 from recall_signal.cli import _vector_cache as module
+from recall_signal.cli._models import NamedEncoder
 from recall_signal.cli._vector_cache import CachedEncoder
 
 
@@ -40,6 +41,15 @@ class Counting:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "deep" / "below" / "vectors.sqlite"
+
+
+def test_encoders_that_are_shown_alike_share_no_vectors(path: Path) -> None:
+    for model, calls in (("a", 1), ("b", 1), ("a", 0)):
+        encoder = NamedEncoder(Counting(f"https://host/embed?model={model}"), "a name")
+        assert encoder.name == "https://host/embed"
+        counting: Any = encoder.embed_documents
+        CachedEncoder(encoder, path).embed_documents(["a text"])
+        assert len(counting.__self__.calls) == calls
 
 
 def test_embeds_each_text_once(path: Path) -> None:

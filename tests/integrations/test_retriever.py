@@ -102,6 +102,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"annotate": "some"}, "annotate: input should be 'all', 'first' or 'none', got str"),
     ({"metadata_key": ""}, "metadata_key: .*at least 1 character, got str"),
     ({"metadata_key": "score"}, "metadata_key 'score' has a meaning of its own"),
+    ({"id_key": "recall"}, "id_key and metadata_key are both 'recall'"),
+    ({"id_key": "doc", "metadata_key": "doc"}, "id_key and metadata_key are both 'doc'"),
     ({"thresholds": 0.5}, "thresholds: "),
     ({"k": 0, "pool_size": "x"}, "k: .*; pool_size: "),
 ]

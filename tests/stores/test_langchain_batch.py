@@ -311,3 +311,62 @@ def test_an_encoder_of_the_core_takes_questions_together_where_it_can() -> None:
     assert EncoderEmbeddings(Both({})).embed_queries(["a", "bc"]) == [[1.0, 1.0], [1.0, 2.0]]
     one_by_one = EncoderEmbeddings(SettableEncoder({"a": [1.0, 0.0], "bc": [0.0, 1.0]}))
     assert one_by_one.embed_queries(["a", "bc"]) == [[1.0, 0.0], [0.0, 1.0]]
+
+
+class Denied(Exception):
+    """What a subclass refuses."""
+
+
+class GuardedInvoke(RecallRetriever):
+    """Lets nobody ask the second question, nor pass arguments that it does not know."""
+
+    def invoke(self, input: str, config: RunnableConfig | None = None) -> list[Document]:  # type: ignore[override]  # noqa: A002
+        if input == QUESTIONS[1]:
+            raise Denied
+        return super().invoke(input, config)
+
+    async def ainvoke(self, input: str, config: RunnableConfig | None = None) -> list[Document]:  # type: ignore[override]  # noqa: A002
+        if input == QUESTIONS[1]:
+            raise Denied
+        return await super().ainvoke(input, config)
+
+
+class GuardedSearch(RecallRetriever):
+    """The same, one step further inside."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: Any, **kwargs: Any
+    ) -> list[Document]:
+        if query == QUESTIONS[1]:
+            raise Denied
+        return super()._get_relevant_documents(query, run_manager=run_manager, **kwargs)
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: Any, **kwargs: Any
+    ) -> list[Document]:
+        if query == QUESTIONS[1]:
+            raise Denied
+        return await super()._aget_relevant_documents(query, run_manager=run_manager, **kwargs)
+
+
+class Named(RecallRetriever):
+    """Asks as its base does."""
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+@pytest.mark.parametrize("guarded", [GuardedInvoke, GuardedSearch, Named])
+def test_a_subclass_that_asks_in_its_own_way_is_asked(guarded: Any, way: str) -> None:
+    encoder = Together()
+    retriever = guarded(retriever=in_memory(encoder).as_retriever())
+    if way == "sync":
+        found = retriever.batch(QUESTIONS, return_exceptions=True)
+    else:
+        found = asyncio.run(retriever.abatch(QUESTIONS, return_exceptions=True))
+    refused = [isinstance(page, Denied) for page in found]
+    if guarded is Named:
+        assert not any(refused)
+        assert encoder.calls == {"together": 1}
+        return
+    assert refused == [question == QUESTIONS[1] for question in QUESTIONS]
+    assert sum(isinstance(page, list) for page in found) == len(QUESTIONS) - 1
+    assert encoder.calls == {"one": len(QUESTIONS) - 1}

@@ -64,13 +64,54 @@ async def test_a_record_without_text_leaves_the_page_as_it_is() -> None:
     name = f"without-text-{uuid4().hex}"
     encoder = Known(texts | {"a question": [1.0, 0.0]})
     store = Chroma(name, encoder, client=CLIENT, collection_metadata={"hnsw:space": "cosine"})
-    store.add_texts([f"t{n}" for n in range(1, 6)], ids=[f"id{n}" for n in range(1, 6)])
-    store._collection.add(ids=["bare"], embeddings=[[1.0, 0.0]])
-    bare = store.as_retriever(search_kwargs={"k": 2})
-    wrapped = RecallRetriever(retriever=bare)
-    expected = [document.id for document in bare.invoke("a question")]
-    assert expected == ["id1"]
-    for response in (wrapped.recall("a question"), await wrapped.arecall("a question")):
-        assert [document.id for document in response.documents] == expected
-        assert response.confidence.result_count == 5
+    kinds = [{"kind": "memo"}] * 5
+    store.add_texts([f"t{n}" for n in range(1, 6)], kinds, [f"id{n}" for n in range(1, 6)])
+    store._collection.add(ids=["bare"], embeddings=[[1.0, 0.0]], metadatas=kinds[:1])
+    for chosen in ({}, {"filter": {"kind": "memo"}}, {"ids": ["bare", "id1", "id2"]}):
+        bare = store.as_retriever(search_kwargs={"k": 2, **chosen})
+        wrapped = RecallRetriever(retriever=bare)
+        expected = [document.id for document in bare.invoke("a question")]
+        assert expected == ["id1"]
+        for response in (wrapped.recall("a question"), await wrapped.arecall("a question")):
+            assert [document.id for document in response.documents] == expected
+            assert response.confidence.result_count == (2 if "ids" in chosen else 5)
     CLIENT.delete_collection(name)
+
+
+PART: Any = {"filter": {"tenant": "3"}}
+
+
+@pytest.mark.parametrize(
+    ("of_retriever", "bound", "of_call"),
+    [
+        (PART, {}, {}),
+        ({}, PART, {}),
+        ({}, {}, PART),
+        ({"filter": {"tenant": "none"}}, PART, {}),
+        ({"where_document": {"$contains": "1"}}, {}, PART),
+        ({"filter": {"tenant": "none"}}, {}, {}),
+        ({"ids": ["id3", "id4"]}, {}, {}),
+    ],
+)
+async def test_a_filter_that_leaves_few_records_costs_one_search(
+    of_retriever: dict[str, Any], bound: dict[str, Any], of_call: dict[str, Any]
+) -> None:
+    encoder, space = Encoder(), {"hnsw": {"space": "cosine"}}
+    name = f"c{uuid4().hex}"
+    store = Chroma(name, encoder, client=CLIENT, collection_configuration=space)
+    numbers = range(70)
+    store.add_texts(
+        [f"text {n}" for n in numbers],
+        [{"tenant": str(n % 10)} for n in numbers],
+        [f"id{n}" for n in numbers],
+    )
+    bare = store.as_retriever(search_kwargs={"k": 4, **of_retriever}).bind(**bound)
+    wrapped = RecallRetriever(retriever=bare)
+    for question in ("one", "another"):
+        expected = bare.invoke(question, **of_call)
+        encoder.queries.clear()
+        response = wrapped.recall(question, **of_call)
+        assert [document.id for document in response.documents] == [d.id for d in expected]
+        assert len(response.pool) < 50
+        await wrapped.arecall(question, **of_call)
+        assert encoder.queries == [question] * 2

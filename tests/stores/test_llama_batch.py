@@ -133,3 +133,60 @@ def test_without_a_batch_of_queries_each_is_embedded_alone(way: str) -> None:
         assert [*map(len, found)] == [len(retriever.retrieve("x"))] * 7
     assert retriever.batch([]) == []
     assert encoder.calls["one"] == len(QUESTIONS) + 1
+
+
+class Denied(Exception):
+    """What a subclass refuses."""
+
+
+def check(query: Any) -> None:
+    if query == QUESTIONS[1]:
+        raise Denied
+
+
+class GuardedRetrieve(RecallRetriever):
+    """Lets nobody ask the second question, which it compares as it was given."""
+
+    def retrieve(self, str_or_query_bundle: Any, **options: Any) -> list[NodeWithScore]:
+        check(str_or_query_bundle)
+        return super().retrieve(str_or_query_bundle, **options)
+
+    async def aretrieve(self, str_or_query_bundle: Any, **options: Any) -> list[NodeWithScore]:
+        check(str_or_query_bundle)
+        return await super().aretrieve(str_or_query_bundle, **options)
+
+
+class GuardedSearch(RecallRetriever):
+    """The same, one step further inside."""
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        assert query_bundle.embedding is None
+        check(query_bundle.query_str)
+        return super()._retrieve(query_bundle)
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        assert query_bundle.embedding is None
+        check(query_bundle.query_str)
+        return await super()._aretrieve(query_bundle)
+
+
+class Named(RecallRetriever):
+    """Asks as its base does."""
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+@pytest.mark.parametrize("guarded", [GuardedRetrieve, GuardedSearch, Named])
+def test_a_subclass_that_asks_in_its_own_way_is_given_the_queries(guarded: Any, way: str) -> None:
+    encoder = Together()
+    retriever = guarded(wrapped(encoder).retriever)
+    if way == "sync":
+        found = retriever.batch(QUESTIONS, return_exceptions=True)
+    else:
+        found = asyncio.run(retriever.abatch(QUESTIONS, return_exceptions=True))
+    refused = [isinstance(nodes, Denied) for nodes in found]
+    if guarded is Named:
+        assert not any(refused)
+        assert encoder.calls == {"together": 1}
+        return
+    assert refused == [question == QUESTIONS[1] for question in QUESTIONS]
+    assert encoder.calls == {"one": len(QUESTIONS) - 1}

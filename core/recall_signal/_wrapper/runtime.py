@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from operator import is_
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
@@ -17,11 +17,14 @@ from recall_signal.errors import CalibrationError, ConfigurationError
 from recall_signal.reranking import Reranking
 from recall_signal.selection import SelectionOptions
 
-__all__ = ["Runtime", "recompiled", "watched"]
+__all__ = ["Identity", "Runtime", "recompiled", "watched"]
 
 log = logging.getLogger(__name__)
 
 Compiled = TypeVar("Compiled", bound="Runtime[Any]")
+
+Identity: TypeAlias = tuple[str | None, str | None]
+"""Names of the encoder of the search and of the wrapper's own, whole: more than may be shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,6 +38,7 @@ class Runtime(Generic[Item]):
         values: The settings that it was compiled from, compared by identity.
         store: The store that the wrapped retriever searched then.
         encoder: The name of the model that embeds its queries, None where that is not known.
+        identity: All that tells its encoders from others, see `Identity`.
         flow: The settings of the flow.
         reranking: How the reranker is used where it is; None without one.
         selection: The options of the selector; None without one.
@@ -46,6 +50,7 @@ class Runtime(Generic[Item]):
     values: tuple[object, ...]
     store: object
     encoder: str | None
+    identity: Identity = field(repr=False)
     flow: FlowSettings[Item]
     reranking: Reranking | None
     selection: SelectionOptions | None
@@ -53,11 +58,11 @@ class Runtime(Generic[Item]):
     workers: Workers = field(default_factory=Workers)
     events: CallLimits = field(default_factory=CallLimits)
 
-    def fits(self, settings: BaseModel, store: object, encoder: str | None) -> bool:
+    def fits(self, settings: BaseModel, store: object, identity: Identity) -> bool:
         """Return whether settings, store and encoder are those that this was compiled from."""
         return (
             store is self.store
-            and encoder == self.encoder
+            and identity == self.identity
             and all(map(is_, self.values, vars(settings).values()))
         )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -56,6 +56,10 @@ RESERVED_KEYS = frozenset({"page_content", "score", "relevance_score", "similari
 """Metadata keys to which prompts, tracers and rerankers give another meaning."""
 
 
+_READ_KEYS = ("id_key", "score_key")
+"""Settings that name a metadata key under which items carry something of their own."""
+
+
 class CheckedSettings(BaseModel):
     """Settings whose mistakes are reported as `ConfigurationError` under the setting's name.
 
@@ -80,11 +84,26 @@ class CheckedSettings(BaseModel):
             super().__init__(**settings)
         except ValidationError as error:
             raise self.configuration_error(format_validation_error(error)) from None
+        self._check_keys()
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with other settings, whose keys are checked."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied._check_keys()
+        return copied
+
+    def _check_keys(self) -> None:
         if self.metadata_key in self.reserved_keys:
             raise self.configuration_error(
                 f"metadata_key {self.metadata_key!r} has a meaning of its own to other software; "
                 "choose another key"
             )
+        for name in _READ_KEYS:
+            if getattr(self, name, None) == self.metadata_key:
+                raise self.configuration_error(
+                    f"{name} and metadata_key are both {self.metadata_key!r}; the reports would "
+                    "take the place of what is read there, so choose another metadata_key"
+                )
 
     @classmethod
     def configuration_error(cls, message: str) -> ConfigurationError:
@@ -174,11 +193,6 @@ class SignalSettings(CheckedSettings):
             raise ConfigurationError(
                 f"score_key={self.score_key!r} needs score_kind=, which says what the number under "
                 f"this key is, such as 'cosine' or 'cosine_distance'; got {self.score_kind!r}"
-            )
-        if self.score_key == self.metadata_key:
-            raise ConfigurationError(
-                f"score_key and metadata_key are both {self.score_key!r}; the reports would take "
-                "the place of the numbers, so choose another metadata_key"
             )
         return self
 

@@ -13,6 +13,7 @@ from pydantic import ConfigDict
 
 from recall_signal._cards import Printer
 from recall_signal._fork_safe import cached_value
+from recall_signal._names import without_secrets
 from recall_signal._numbers import require_number, require_share
 from recall_signal._steps.compute import Compute
 from recall_signal._steps.driver import drive, drive_async
@@ -129,6 +130,7 @@ class Calibration:
     canaries: Canaries | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "encoder", self.encoder and without_secrets(self.encoder))
         if self.decides and not self.scale.usable:
             raise ConfigurationError(
                 f"the unit of a calibration's scale must be at least 1e-06, got {self.scale.unit}"
@@ -438,6 +440,7 @@ class Calibration:
         Raises:
             CalibrationError: Both names are known and differ.
         """
+        encoder = encoder and without_secrets(encoder)
         if not self.fits_encoder(encoder):
             raise CalibrationError(
                 f"this calibration was fitted with the encoder {self.encoder!r} and cannot be "

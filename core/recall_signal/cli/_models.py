@@ -18,6 +18,7 @@ from math import inf
 from pathlib import Path
 from typing import Protocol, TypeGuard
 
+from recall_signal._names import plain_name
 from recall_signal.cli._terminal import Terminal
 from recall_signal.encoders import DemoEncoder, Encoder
 from recall_signal.errors import ConfigurationError
@@ -50,11 +51,17 @@ class _Embedder(Protocol):
 
 
 class NamedEncoder:
-    """An embedder with a name: its own, else the option's value."""
+    """An embedder with a name: its own, else the option's value.
+
+    Attributes:
+        identity: All of the name, by which vectors and calibrations are kept.
+        name: What may be shown of it.
+    """
 
     def __init__(self, embedder: _Embedder, name: str) -> None:
         own = getattr(embedder, "name", None)
-        self.name = own if isinstance(own, str) and own else name
+        self.identity = own if isinstance(own, str) and own else name
+        self.name = plain_name(self.identity)
         self.embed_query = embedder.embed_query
         self.embed_documents = embedder.embed_documents
         if hasattr(embedder, "embed_queries"):
@@ -126,8 +133,8 @@ class Selection:
         provider, model = _split("--selector", spec)
         known = provider in PROVIDERS
         made = _chat_model(provider, model) if known else _object("--selector", spec)
-        selector = _ChatSelector(made, spec, terminal) if _is_chat_model(made) else made
-        return cls(selector, SelectionOptions(timeout=seconds), spec)
+        selector = _ChatSelector(made, plain_name(spec), terminal) if _is_chat_model(made) else made
+        return cls(selector, SelectionOptions(timeout=seconds), plain_name(spec))
 
 
 class _Message(Protocol):
@@ -237,7 +244,7 @@ def _object(option: str, spec: str, is_factory: Callable[[object], bool] | None 
         return made() if callable(made) and (is_factory or _is_factory)(made) else made
     except Exception as error:
         raise ConfigurationError(
-            f"{option} {spec!r} cannot be loaded ({type(error).__name__}); expected "
+            f"{option} {plain_name(spec)!r} cannot be loaded ({type(error).__name__}); expected "
             f"{_forms(option)}; the providers are {', '.join(sorted(PROVIDERS))}"
         ) from None
 

@@ -13,6 +13,7 @@ from recall_signal.cli._corpus import Corpus, cache_folder
 from recall_signal.cli._models import Selection, load_encoder, load_reranker
 from recall_signal.cli._search_options import SearchOptions
 from recall_signal.cli._terminal import Terminal
+from recall_signal.cli._vector_cache import identity_of
 from recall_signal.encoders import Encoder
 from recall_signal.errors import CalibrationError, ConfigurationError
 from recall_signal.pool import DEFAULT_POOL_SIZE
@@ -101,7 +102,7 @@ class Prepared:
             stale = calibration.staleness(len(corpus.passages))
             about = _about(calibration, f"of {calibration.created}", stale)
         elif self.calibrates:
-            settings = (self.encoder.name, self.framework, self.pool_size)
+            settings = (identity_of(self.encoder), self.framework, self.pool_size)
             calibration, about = _calibrated(corpus, backend, settings, self.cache, terminal)
         return backend.with_calibration(calibration), calibration, about
 

@@ -16,7 +16,7 @@ from recall_signal._flow.embedding import VectorMismatch, as_vectors
 from recall_signal.encoders import Encoder
 from recall_signal.errors import ConfigurationError, InvalidInputError
 
-__all__ = ["CachedEncoder"]
+__all__ = ["CachedEncoder", "identity_of"]
 
 EMBED_BATCH = 64
 """Texts embedded, written and reported at a time: the most that an interrupted run loses."""
@@ -32,6 +32,12 @@ TABLE = "CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)"
 
 MAX_BYTES = 1_000_000
 """Most bytes of a vector; 250,000 dimensions."""
+
+
+def identity_of(encoder: Encoder) -> str:
+    """Return all of an encoder's name, which may hold more than may be shown."""
+    identity: str = getattr(encoder, "identity", encoder.name)
+    return identity
 
 
 class CachedEncoder:
@@ -81,7 +87,8 @@ class CachedEncoder:
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """Return the vectors of these texts, `[n, dim]`; equal texts are embedded once."""
-        keys = [_key(self.name, text) for text in texts]
+        identity = identity_of(self._encoder)
+        keys = [_key(identity, text) for text in texts]
         wanted = dict(zip(keys, texts, strict=True))
         vectors = self._read(list(wanted))
         vectors.update(self._embed({k: t for k, t in wanted.items() if k not in vectors}))

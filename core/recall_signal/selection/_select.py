@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Protocol, runtime_checkable
 
+from recall_signal._names import without_secrets
 from recall_signal._steps.compute import Compute, computed
 from recall_signal._steps.driver import Steps, contained_steps
 from recall_signal._steps.failures import is_timeout, original
@@ -155,4 +156,4 @@ def _model_name(name: object) -> str:
     """Make a name that can be written down, whatever a selector calls its model."""
     if not isinstance(name, str) or not name:
         return "unknown"
-    return encodable(name[:_MAX_NAME])
+    return encodable(without_secrets(name)[:_MAX_NAME])

@@ -13,6 +13,7 @@ from langchain_core.documents import Document
 
 from langchain_recall_signal._arms.matching import Place, Sources
 from langchain_recall_signal._arms.record import ArmSearch, CallRecord
+from langchain_recall_signal._encoders import encoder_name
 from langchain_recall_signal.stores import Hits
 from recall_signal._flow.backend import Flow
 from recall_signal.stores import ScoreReading
@@ -41,8 +42,11 @@ class ArmReading:
     keywords_only: bool = False
     blocks: bool = False
 
-    def read(self) -> Flow[ScoreReading]:
-        """Return one cosine or None per document, or keyword scores, or a reason."""
+    def read(self) -> Flow[tuple[ScoreReading, str | None]]:
+        """Return one cosine or None per document, or keyword scores, or a reason.
+
+        Beside it the name of the encoder of the cosines, None where that is not known.
+        """
         searches = [] if self.keywords_only else sorted(self.record.searches, key=_place)
         own = [search for search in searches if search.query == self.question]
         others = [search for search in searches if search.query != self.question]
@@ -50,17 +54,17 @@ class ArmReading:
         for group in _by_encoder(own):
             reading = yield from self._of_own(group)
             if reading.cosines is not None or reading.reason in FINAL_REASONS:
-                return reading
+                return reading, _encoder_of(group)
             reason = reason or reading.reason
         for group in _by_encoder(others):
             reading = yield from self._of_others(group, own)
             if reading.cosines is not None:
-                return reading
+                return reading, _encoder_of(group)
             reason = reason or reading.reason
         scores = self._keywords()
         if scores is not None:
-            return ScoreReading(None, scores=scores)
-        return ScoreReading(None, reason=reason or self._nothing_read(searches))
+            return ScoreReading(None, scores=scores), None
+        return ScoreReading(None, reason=reason or self._nothing_read(searches)), None
 
     def _nothing_read(self, searches: Sequence[ArmSearch]) -> str:
         """Return the reason where no document was one of the hits."""
@@ -160,6 +164,11 @@ class ArmReading:
 
 def _place(search: ArmSearch) -> int:
     return search.arm.place
+
+
+def _encoder_of(group: Sequence[ArmSearch]) -> str | None:
+    """Return the name of the encoder of a group's searches."""
+    return encoder_name(group[0].arm.reader.encoder)
 
 
 def _known(number: int, cosines: Sequence[float | None] | None) -> dict[Place, float]:

@@ -97,10 +97,21 @@ class StoreAdapter(Generic[Store]):
         """Return the encoder of the store's queries, None where it is unknown."""
         return getattr(store, "embeddings", None)
 
-    def item_count(self, store: Store) -> int | None:  # noqa: ARG002
-        """Count the records of a store that drops hits after its limit; None for all others.
+    def item_count(
+        self,
+        store: Store,  # noqa: ARG002
+        arguments: Mapping[str, object],  # noqa: ARG002
+        limit: int,  # noqa: ARG002
+    ) -> int | None:
+        """Count the records that a search applies its limit to, in one round trip.
 
-        Called where a search brought fewer hits than requested.
+        For stores that drop hits after their limit; None for all others. Called where a search
+        brought fewer hits than requested.
+
+        Args:
+            store: The store.
+            arguments: The arguments of the search (a filter).
+            limit: The limit of the search, beyond which nothing has to be counted.
         """
         return None
 

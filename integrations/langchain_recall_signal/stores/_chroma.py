@@ -24,15 +24,21 @@ _KINDS: dict[str, Kind] = {
 class _Collection(Protocol):
     configuration_json: Mapping[str, Mapping[str, str]]
 
-    def count(self) -> int: ...
-
 
 class _Store(Protocol):
     """The part of the store that is read."""
 
     _collection: _Collection
 
-    def get(self, *, ids: Sequence[str], include: Sequence[str]) -> Mapping[str, Any]: ...
+    def get(
+        self,
+        *,
+        ids: Any = None,
+        where: Any = None,
+        where_document: Any = None,
+        limit: int | None = None,
+        include: Sequence[str],
+    ) -> Mapping[str, Any]: ...
 
 
 class ChromaAdapter(StoreAdapter[_Store]):
@@ -50,9 +56,16 @@ class ChromaAdapter(StoreAdapter[_Store]):
         """Name the search by a vector, whose number is the distance as well."""
         return "similarity_search_by_vector_with_relevance_scores"
 
-    def item_count(self, store: _Store) -> int:
-        """Count the records: hits without a text are dropped after the limit."""
-        return int(store._collection.count())
+    def item_count(self, store: _Store, arguments: Mapping[str, object], limit: int) -> int:
+        """Count the records that pass the filters: hits without a text are dropped later."""
+        chosen = store.get(
+            ids=arguments.get("ids"),
+            where=arguments.get("filter"),
+            where_document=arguments.get("where_document"),
+            limit=limit,
+            include=[],
+        )
+        return len(chosen["ids"])
 
     def vectors(self, store: _Store, documents: Sequence[Document]) -> Vectors | None:
         """Read the stored vectors by the documents' ids."""

@@ -44,6 +44,8 @@ class _Store(Protocol):
 class MilvusAdapter(StoreAdapter[_Store]):
     """Reads `Milvus` and `Zilliz`."""
 
+    ties_keep_order = False
+
     def score_kind(self, store: _Store) -> ScoreKind:
         """Return the kind by the number of vector fields, and the metric of the only one."""
         if len(store.vector_fields) > 1:
