@@ -18,7 +18,10 @@ from langchain_core.runnables import (
     RunnableWithFallbacks,
 )
 from langchain_core.runnables.base import RunnableBindingBase
-from langchain_core.runnables.configurable import RunnableConfigurableFields
+from langchain_core.runnables.configurable import (
+    RunnableConfigurableAlternatives,
+    RunnableConfigurableFields,
+)
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from langchain_recall_signal.stores import find_adapter
@@ -141,7 +144,20 @@ def expects_k(
     where it declares others, or takes any in its synchronous method only.
     """
     inner = unwrap(retriever)
+    choices = _choices(inner)
+    if choices:
+        return all(expects_k(choice, method) for choice in choices)
     return isinstance(inner, BaseRetriever) and _takes_k(type(inner), method)
+
+
+def _choices(retriever: Runnable[str, list[Document]]) -> list[Runnable[str, list[Document]]]:
+    """Return the retrievers one of which answers a call and has all of its arguments."""
+    if isinstance(retriever, RunnableWithFallbacks):
+        return [*retriever.runnables]
+    if isinstance(retriever, RunnableConfigurableAlternatives):
+        others = retriever.alternatives.values()
+        return [retriever.default, *(one for one in others if isinstance(one, Runnable))]
+    return [retriever.default] if isinstance(retriever, RunnableConfigurableFields) else []
 
 
 _OWN_ARGUMENTS = frozenset({"run_id", "verbose"})

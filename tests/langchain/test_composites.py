@@ -9,7 +9,7 @@ from langchain_classic.retrievers import (
     MultiQueryRetriever,
 )
 from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.tools import create_retriever_tool
 
 from langchain_recall_signal import RecallRetriever
@@ -139,3 +139,32 @@ def test_fallbacks_around_and_inside() -> None:
     assert plain(inside.invoke(QUERY)) == plain(BARE.invoke(QUERY))
     around = RecallRetriever(retriever=broken).with_fallbacks([RecallRetriever(retriever=BARE)])
     assert plain(around.invoke(QUERY)) == plain(BARE.invoke(QUERY))
+
+
+FIELD = ConfigurableField(id="which")
+SHORT = simple_store().as_retriever(search_kwargs={"k": 1})
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("inner", "found"),
+    [
+        (SHORT.with_fallbacks([SHORT]), 3),
+        (SHORT.configurable_fields(search_kwargs=FIELD), 3),
+        (SHORT.configurable_alternatives(FIELD, other=SHORT, later=lambda: SHORT), 3),
+        (SHORT.with_retry().with_fallbacks([SHORT.configurable_fields(search_kwargs=FIELD)]), 3),
+        (SHORT.with_fallbacks([RunnableLambda(lambda _: documents())]), 1),
+    ],
+    ids=["fallbacks", "fields", "alternatives", "nested", "one of which takes no k"],
+)
+async def test_a_page_size_goes_through_to_what_answers(inner: Any, found: int, way: str) -> None:
+    for wrapped, options in (
+        (RecallRetriever(retriever=inner), {"k": 3}),
+        (RecallRetriever(retriever=inner, k=3), {}),
+    ):
+        page = (
+            wrapped.invoke(QUERY, **options)
+            if way == "invoke"
+            else await wrapped.ainvoke(QUERY, **options)
+        )
+        assert len(page) == found
