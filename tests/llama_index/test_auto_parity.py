@@ -419,6 +419,22 @@ def test_an_async_only_retriever_is_calibrated_on_its_loop() -> None:
 
 
 @BOTH
+async def test_vectors_of_another_length_are_noticed_in_the_first_query(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted = make().calibrate()
+    monkeypatch.setattr(f"{__name__}.DIMENSION", DIMENSION // 2)
+    monkeypatch.setenv("RECALL_SIGNAL_AUTO", "off")  # no comparison in the background
+    wrapper = make().with_calibration(fitted)
+    responses = [wrapper.recall("a question")]
+    if make is langchain:  # LlamaIndex shows nobody the vector of an asynchronous search
+        responses.append(await wrapper.arecall("a question"))
+    for response in responses:
+        assert response.confidence.basis != "calibration"
+        assert "are of another encoder" in response.confidence.rationale
+
+
+@BOTH
 def test_a_passed_calibration_and_a_baseline_go_together(make: Any) -> None:
     wrapper, baseline = make(), Baseline()
     both = wrapper._replace(calibration=Calibration.fit(pool_of(wrapper)), baseline=baseline)
