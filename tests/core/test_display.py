@@ -305,7 +305,7 @@ def test_long_ids_are_shortened() -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_in_a_response(text: str) -> None:
     selection = SelectionReport(
-        applied=True, model=text, kept=1, dropped=2, dropped_memory_ids=(text, text)
+        applied=True, model=text, kept=1, dropped=2, dropped_memory_ids=[text, text]
     )
     rows = [PageRow(0, text, text, 0.5), PageRow(1, None, text, None)]
     for some in (rows, [PageRow(None, text, text, 0.5)], []):
@@ -366,13 +366,13 @@ def test_a_reason_of_a_later_release() -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"model": "m-1", "kept": 5, "dropped": 0, "dropped_memory_ids": ()}, "m-1 kept 5 of 5."),
+        ({"model": "m-1", "kept": 5, "dropped": 0, "dropped_memory_ids": []}, "m-1 kept 5 of 5."),
         (
-            {"model": "m-1", "kept": 4, "dropped": 2, "dropped_memory_ids": ("a", "b")},
+            {"model": "m-1", "kept": 4, "dropped": 2, "dropped_memory_ids": ["a", "b"]},
             "m-1 kept 4 of 6, leaving out a, b.",
         ),
         (
-            {"model": "m", "kept": 1, "dropped": 30, "dropped_memory_ids": ("a",) * 20},
+            {"model": "m", "kept": 1, "dropped": 30, "dropped_memory_ids": ["a"] * 20},
             f"m kept 1 of 31, leaving out {', '.join('a' * 20)} and 10 more.",
         ),
     ],
