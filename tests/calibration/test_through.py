@@ -40,6 +40,7 @@ class Wrapper(CalibrationMixin):
             values=(),
             store=None,
             encoder="toy",
+            identity=("toy", None),
             flow=settings,
             reranking=reranking,
             selection=None,

@@ -22,6 +22,7 @@ def runtime(has_reranking: Any = None, has_selection: Any = None, **used: Any) -
         values=(),
         store=None,
         encoder=None,
+        identity=(None, None),
         flow=flow,
         reranking=has_reranking,
         selection=has_selection,

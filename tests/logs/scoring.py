@@ -87,7 +87,8 @@ def expected(table: pa.Table, fit: Any = None) -> list[dict[str, Any]]:
         else:
             signal = assess(row["cosines"], calibration=fit, term_coverage=coverage)
             figures = {name: getattr(signal, name) for name in (*NAMES, "probability")}
-        figures["term_coverage"] = None if coverage is None else round(coverage, 3)
+        is_known = coverage is not None and row["cosines"]
+        figures["term_coverage"] = round(coverage, 3) if is_known else None
         if fit is None:
             del figures["probability"]
         made.append({"id": row["id"], "retriever": row["retriever"], **figures})

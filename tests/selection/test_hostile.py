@@ -187,7 +187,7 @@ def test_a_label_that_is_hidden_in_a_text_is_not_given_out() -> None:
 def test_labels_are_new_for_every_call_and_say_nothing_of_the_place() -> None:
     requests = [build_request(QUESTION, TEXTS, OPTIONS) for _ in range(200)]
     labels = [label for request in requests for label in request.labels]
-    assert len(set(labels)) == len(labels)
+    assert len(labels) - len(set(labels)) < 5  # of 1,000 among 33 million, two may meet
     assert {len(label) for label in labels} == {5}
     firsts = {request.labels[0][0] for request in requests}
     assert len(firsts) > 15
