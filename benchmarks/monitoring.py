@@ -275,6 +275,7 @@ class Query:
     selection: SelectionReport = SelectionReport(applied=False, reason="not_configured")  # noqa: RUF009
     report: Any = None
     settings: Any = None
+    encoder: str | None = "demo"
 
 
 def writer_cost(rows: int) -> tuple[float, float, float, float, int]:
@@ -286,7 +287,7 @@ def writer_cost(rows: int) -> tuple[float, float, float, float, int]:
     """
     cosines = [0.9, *np.linspace(0.3, 0.6, 49).tolist()]
     confidence = assess(cosines)
-    settings = SimpleNamespace(retriever="FAISS", encoder="demo")
+    settings = SimpleNamespace(retriever="FAISS")
     query = Query(confidence, cosines, report={"advice": "read"}, settings=settings)
     ids = [uuid4().bytes for _ in range(rows)]
     with tempfile.TemporaryDirectory() as folder, LogWriter(folder, flush_seconds=60) as log:
