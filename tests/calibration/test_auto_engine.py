@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from recall_signal import Calibration, Pool
-from recall_signal._wrapper.auto_calibrator import AutoCalibrator
+from recall_signal._wrapper.auto_calibrator import AutoCalibrator, _stop
 from recall_signal._wrapper.auto_traffic import TrafficWindow
 from tests.calibration.auto_toys import EAGER, LONG, Clock, Port, engine, query, settle
 from tests.calibration.stores import HashEncoder
@@ -479,3 +479,9 @@ def test_a_fit_stops_when_nobody_can_use_it_any_more(kept: bool, tmp_path: Path)
     with state._ended:
         assert state._ended.wait_for(lambda: state._attempt is None, LONG)
     assert (len(port.asked) == 1) is not kept
+
+
+def test_a_fork_stops_nothing_of_its_parent() -> None:
+    parents = engine(Port())
+    _stop({0: parents._state})
+    assert not parents._state.stop.is_set()
