@@ -25,7 +25,7 @@ from recall_signal._wrapper.model_calls import missing_model
 from recall_signal._wrapper.runtime import Identity
 from recall_signal._wrapper.settings import RetrieverSettings
 
-__all__ = ["LangChainSettings", "compile_runtime", "searched", "store_of"]
+__all__ = ["LangChainSettings", "compile_runtime", "encoder_of", "searched", "store_of"]
 
 
 class LangChainSettings(RetrieverSettings):
@@ -60,6 +60,11 @@ def searched(settings: LangChainSettings) -> tuple[object, Identity]:
     return store, (encoder_identity(getattr(store, "embeddings", None)), own)
 
 
+def encoder_of(settings: LangChainSettings) -> Embeddings | None:
+    """Return what embeds the queries: the encoder of the store, else the wrapper's own."""
+    return getattr(store_of(settings.retriever), "embeddings", None) or settings.embeddings
+
+
 def compile_runtime(
     settings: LangChainSettings, trace: LangSmithRetrieverParams
 ) -> LangChainRuntime:
@@ -84,7 +89,7 @@ def compile_runtime(
             "score_key= where the documents' metadata holds the score"
         )
     store, identity = searched(settings)
-    encoder = encoder_name(getattr(store, "embeddings", None) or settings.embeddings)
+    encoder = encoder_name(encoder_of(settings))
     own_encoder = encoder_name(settings.embeddings)
     settings.check_encoder(encoder, own_encoder)
     flow = settings.flow_settings(

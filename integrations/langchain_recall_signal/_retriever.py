@@ -28,6 +28,7 @@ from langchain_recall_signal._batch import Batch, batch_of
 from langchain_recall_signal._compile import (
     LangChainSettings,
     compile_runtime,
+    encoder_of,
     searched,
     store_of,
 )
@@ -279,8 +280,7 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
             use_rerank=False,
             annotate="none",
         )
-        encoder = getattr(store_of(self.retriever), "embeddings", None) or self.embeddings
-        return LangChainPort(bare, encoder, lambda: bare._runtime.encoder)
+        return LangChainPort(bare, encoder_of(self), lambda: bare._runtime.encoder)
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         runtime: LangChainRuntime | None = private_value(self, "_compiled")

@@ -15,10 +15,7 @@ from recall_signal._cards import Printer
 from recall_signal._fork_safe import cached_value
 from recall_signal._names import without_secrets
 from recall_signal._numbers import require_number, require_share
-from recall_signal._steps.compute import Compute
-from recall_signal._steps.driver import drive, drive_async
-from recall_signal._steps.timeouts import Workers
-from recall_signal.calibration._canaries import Canaries, recorded
+from recall_signal.calibration._canaries import Canaries
 from recall_signal.calibration._card import calibration_card
 from recall_signal.calibration._check import CheckResult, acheck, check, size_change
 from recall_signal.calibration._estimate import Estimate, Mode, Status
@@ -29,8 +26,8 @@ from recall_signal.calibration._file_checks import (
     require_possible,
 )
 from recall_signal.calibration._fingerprint import fingerprint_of
-from recall_signal.calibration._fit import Search, fit_flow
 from recall_signal.calibration._fit_input import FitArguments, FitInput, Progress, fit_input
+from recall_signal.calibration._fit_run import run_fit, run_fit_async
 from recall_signal.calibration._judge_many import Coverage, Judgements
 from recall_signal.calibration._levels import DEFAULT_CUTS
 from recall_signal.calibration._lines import Lines
@@ -216,14 +213,7 @@ class Calibration:
             max_false_none=max_false_none,
             rerank_scale=rerank_scale,
         )
-        flow = recorded(fit_flow(given), Search)
-        found, canaries = drive(
-            flow,
-            lambda request: (
-                request.call() if isinstance(request, Compute) else search(request.query)
-            ),
-        )
-        return cls._from_estimate(found, given, canaries)
+        return cls._from_estimate(*run_fit(given, search), given)
 
     @classmethod
     async def afit(
@@ -233,19 +223,12 @@ class Calibration:
 
         The event loop is never held: a thread computes between the searches.
         """
-        checked, workers = fit_input(**given), Workers()
-        flow = recorded(fit_flow(checked), Search)
-        found, canaries = await drive_async(
-            flow,
-            lambda request: (
-                workers.run(request.call) if isinstance(request, Compute) else search(request.query)
-            ),
-        )
-        return cls._from_estimate(found, checked, canaries)
+        checked = fit_input(**given)
+        return cls._from_estimate(*await run_fit_async(checked, search), checked)
 
     @classmethod
     def _from_estimate(
-        cls, found: Estimate, given: FitInput, canaries: Canaries | None
+        cls, found: Estimate, canaries: Canaries | None, given: FitInput
     ) -> Calibration:
         made = cls(
             mode=found.mode,
