@@ -126,7 +126,7 @@ def strict(question: Question, document: Document) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one way of deciding did."""
+    """Results of one way of deciding."""
 
     name: str
     memory: dict[str, int]

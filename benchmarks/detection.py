@@ -1,4 +1,4 @@
-"""How well every mode tells that nothing relevant is stored, on real sets with real encoders.
+"""Measure how well every mode tells that nothing relevant is stored, on real sets and encoders.
 
     python benchmarks/detection.py DATA --cache FOLDER
 
@@ -145,7 +145,7 @@ def _sources(options: argparse.Namespace, errors: Console) -> Iterator[Source]:
 
 
 class _Checks:
-    """What must hold, gathered over all sources."""
+    """Checks of what must hold, gathered over all sources."""
 
     def __init__(self) -> None:
         self.units, self.large, self.small = Moved(), Moved(), Moved()

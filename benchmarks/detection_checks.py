@@ -1,4 +1,4 @@
-"""What must hold on every encoder and set, beside how well a mode tells absence."""
+"""Checks of what must hold on every encoder and set, however well a mode tells absence."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class DataSet:
 
     @property
     def root(self) -> str:
-        """What sets made from one source share; they are left out together."""
+        """Return the mark of sets made from one source; they are left out together."""
         return self.name.partition("_")[0]
 
 
@@ -108,7 +108,7 @@ def load_set(folder: Path, name: str) -> DataSet:
 
 
 def family_of(name: str, kind: str) -> Family:
-    """What a kind of absent queries stands for in this set."""
+    """Return the meaning of a kind of absent queries in this set."""
     if name in CROSS_SETS:
         return "cross"
     if kind == "off_topic":

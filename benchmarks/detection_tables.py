@@ -1,4 +1,4 @@
-"""What the benchmark found, as tables."""
+"""Print the results of the benchmark as tables."""
 
 from __future__ import annotations
 

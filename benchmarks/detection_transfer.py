@@ -58,7 +58,7 @@ DRAWS = 3
 
 @dataclass(frozen=True)
 class Transfer:
-    """What choosing the constants without an encoder and a family of sets costs there.
+    """Return what choosing the constants without an encoder and a family of sets costs there.
 
     Attributes:
         mode: Whose constants.

@@ -76,7 +76,7 @@ STATISTICS: dict[str, Callable[[Floats], Floats]] = {
 
 
 class FitMemory:
-    """What the many fits on one source share: the vocabulary, and the figures of each search."""
+    """Parts that the many fits on one source share: vocabulary, and figures of each search."""
 
     def __init__(self) -> None:
         self._vocabulary: Vocabulary | None = None
@@ -147,12 +147,12 @@ class Source:
 
     @cached_property
     def rows(self) -> dict[str, int]:
-        """Where each query stands, by its id."""
+        """Return the place of each query, by its id."""
         return {query.id: row for row, query in enumerate(self.data.queries)}
 
     @property
     def null_status(self) -> str:
-        """Whether mode null found a threshold: `ok`, or why not."""
+        """Return `ok` where mode null found a threshold, else why not."""
         return getattr(self.null[0](), "status", "ok")
 
     def top_of(self, query: Query) -> float:
@@ -237,7 +237,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Draw:
-    """What one draw is fitted on, and what it is reported on.
+    """Queries that one draw is fitted on, and those that it is reported on.
 
     Attributes:
         sample: Queries of the dev split.

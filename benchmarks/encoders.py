@@ -194,7 +194,7 @@ class CachedSides:
         self._passages = CachedEncoder(passages, path, progress=progress)
 
     def holds(self, texts: Sequence[str]) -> bool:
-        """Whether the vectors of all these passages are on disk."""
+        """Return whether the vectors of all these passages are on disk."""
         try:
             CachedEncoder(_Refusing(self._passages.name), self._path).embed_documents(texts)
         except _NotCached:

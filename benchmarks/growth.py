@@ -1,4 +1,4 @@
-"""How the level holds as a corpus grows: with a fit of its own, with an old one, and fitted anew.
+"""Measure how the level holds as a corpus grows: with an own fit, with an old one, and fitted anew.
 
     python benchmarks/growth.py DATA --cache FOLDER
 

@@ -87,7 +87,7 @@ Labelled = Sequence[tuple[str, bool]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one way of deciding did.
+    """Results of one way of deciding.
 
     Attributes:
         name: For the table.
@@ -133,7 +133,7 @@ class World:
         return cls(embeddings, notes, store, tuple(questions))
 
     def learned_from(self, question: Question) -> Labelled:
-        """What a way may learn from before it meets this question."""
+        """Return what a way may learn from before it meets this question."""
         return [
             (q.text, q.kind == "stored")
             for q in self.questions

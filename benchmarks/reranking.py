@@ -1,4 +1,4 @@
-"""What a reranker adds where the topic is stored and the fact may not be.
+"""Measure what a reranker adds where the topic is stored and the fact may not be.
 
     python benchmarks/reranking.py DATA --cache FOLDER
 
@@ -189,7 +189,7 @@ def _scored(scores: list[float | None], request: Rerank | Compute) -> object:
 def _shares(
     pools: list[Pool], calibration: Calibration, present: Bools
 ) -> dict[str, tuple[float, float]]:
-    """What the product says, as shares of the present and of the absent queries.
+    """Return what the product says, as shares of the present and of the absent queries.
 
     `found`: the level is moderate or high. `exact`: so is the match.
     """

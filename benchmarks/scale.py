@@ -1,4 +1,4 @@
-"""What scoring costs at scale, in one table with the bars it has to stay under.
+"""Measure what scoring costs at scale, in one table with the bars it has to stay under.
 
 Ratios come from one run: what is compared takes turns, and each figure is the best of its rounds,
 since a shared machine only ever adds time. Times of kernels are processor time of one thread;
@@ -39,7 +39,7 @@ GROUP = 100_000
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured."""
+    """Amount of what is measured."""
 
     sizes: Sequence[int] = (10_000, 100_000, 1_000_000)
     seconds: float = 4.0

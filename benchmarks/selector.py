@@ -1,4 +1,4 @@
-"""What a real language model does to the pages it selects from, in one table a data set.
+"""Measure what a language model does to the pages it selects from, in one table a data set.
 
     python benchmarks/selector.py DATA [--quick] [--queries 24]
 

@@ -1,4 +1,4 @@
-"""What the recall signal costs, in one table with the bars it has to stay under.
+"""Measure what the recall signal costs, in one table with the bars it has to stay under.
 
 Every figure is a comparison. What is compared takes turns, one call at a time in a shuffled
 order; each round gives one ratio of medians, and the table shows the median ratio of all rounds
@@ -71,7 +71,7 @@ Tick = Callable[[], None]
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured."""
+    """Amount of what is measured."""
 
     rounds: int = 15
     turns: int = 60
@@ -446,7 +446,7 @@ class Lookup(Embeddings):
 
 
 class IdleWrapper(BaseRetriever):
-    """What any wrapper costs in LangChain: a retriever's run around another one's, and no more."""
+    """The least that a wrapper costs in LangChain: a retriever's run around another one's."""
 
     retriever: BaseRetriever
 

@@ -71,7 +71,7 @@ NOT_CONVERTIBLE: dict[ScoreKind, str] = {
     ScoreKind.LLM_0_10: "a grade given by a language model is a scale of its own",
     ScoreKind.UNKNOWN: "what the number means is not known",
 }
-"""Why a kind cannot be converted to a cosine."""
+"""The reason why a kind cannot be converted to a cosine."""
 
 
 def _same(score: float) -> float:

@@ -56,10 +56,10 @@ _STANDALONE = ChatPromptTemplate.from_messages(
 )
 
 Variables = Mapping[str, Any]
-"""What a prompt gets, and the response."""
+"""Variables of a prompt, and the response."""
 
 _VARIABLES = frozenset({"input", "question", "context", "chat_history"})
-"""What a prompt may ask for."""
+"""Variables that a prompt may ask for."""
 
 _NO_STREAM = "nostream"
 """LangGraph's tag for a model whose tokens are not part of the answer."""

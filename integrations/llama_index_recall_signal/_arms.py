@@ -111,7 +111,7 @@ class Arms:
 
     @property
     def is_doubted(self) -> bool:
-        """Whether an arm searched with a vector of the caller's that is not the question's."""
+        """Return whether an arm searched with a given vector that is not the question's."""
         return any(question.reason is not None for question in self._questions.values())
 
     def _own(self, dense: Sequence[HeardSearch]) -> Flow[list[HeardSearch]]:

@@ -1,4 +1,4 @@
-"""What every call of a wrapper shares, worked out of its settings."""
+"""Compile the settings of a wrapper into what its calls share."""
 
 from __future__ import annotations
 

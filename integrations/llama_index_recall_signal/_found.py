@@ -1,4 +1,4 @@
-"""What the retrievals of one question found, and the responses that report it."""
+"""Results of the retrievals of one question, and the responses that report them."""
 
 from __future__ import annotations
 

@@ -60,13 +60,13 @@ class HeardSearch:
 
     @property
     def encoder(self) -> BaseEmbedding | None:
-        """What embeds its queries."""
+        """Return the encoder of its queries."""
         return None if self.search is None else self.search.encoder
 
 
 @dataclass(slots=True)
 class Recorder:
-    """What was heard during one call of a composite retriever.
+    """Searches heard during one call of a composite retriever.
 
     Attributes:
         outer: The recorder of a call around this one, which hears the same.

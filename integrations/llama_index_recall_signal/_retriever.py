@@ -362,7 +362,7 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
 
 
 _is_copying: ContextVar[bool] = ContextVar("recall_signal_is_copying", default=False)
-"""Whether a wrapper is made after another one, which has warned already."""
+"""True while a wrapper is made after another one, which has warned already."""
 
 _SCALE = ("retriever", "embed_model", "score_kind")
 """Settings that make the scale: a copy with others does not share a calibration."""

@@ -78,7 +78,7 @@ class RecallRouterQueryEngine(OptionsQueryEngine):
 
     @property
     def metadata_key(self) -> str:
-        """Where the reports are in the metadata of a response."""
+        """Return the key of the reports in the metadata of a response."""
         return self._engine.metadata_key
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:

@@ -116,7 +116,7 @@ class Call:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the question was searched by its own words alone, once it was searched."""
+        """Return whether the question was searched by its own words alone, once it was searched."""
         if self.arguments or is_reworded(self.bundle) or self.reader.question.reason is not None:
             return False
         return self.arms is None or not self.arms.is_doubted

@@ -1,4 +1,4 @@
-"""What a query's way starts from and what it makes: settings, candidates, outcome."""
+"""The values of a query's way: settings, candidates, outcome."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _NOTHING = nullcontext()
 
 
 class CalibrationSource(Protocol):
-    """Where a wrapper's calibration comes from; looked up once in each query."""
+    """Source of a wrapper's calibration; looked up once in each query."""
 
     def current(
         self, encoder: str | None = None, dimension: int | None = None

@@ -1,4 +1,4 @@
-"""What `assess_many` reads: a table or Arrow lists, block by block, without a copy of the whole."""
+"""The input of `assess_many`: a table or Arrow lists, block by block, never copied as a whole."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class AutoCalibrator:
 
     @property
     def notice(self) -> str | None:
-        """Why levels are uncalibrated, where more is known than the status says."""
+        """The reason why levels are uncalibrated, where more is known than the status says."""
         return self._state.notice
 
     def refuse_encoder(self, encoder: str | None) -> None:

@@ -45,7 +45,7 @@ class Watcher(Protocol):
 
     @property
     def notice(self) -> str | None:
-        """Why levels are uncalibrated, where more is known than the status says."""
+        """The reason why levels are uncalibrated, where more is known than the status says."""
 
     def entry(self) -> dict[str, str | None] | None:
         """The part of a report that names the calibration in use; None where there is none."""

@@ -151,7 +151,7 @@ class AutoState:
 
     @property
     def notice(self) -> str | None:
-        """Why levels are uncalibrated, where more is known than the status says."""
+        """The reason why levels are uncalibrated, where more is known than the status says."""
         with self._lock:
             return self._notice
 

@@ -141,4 +141,4 @@ _LATER: dict[str, Callable[[Outcome[Any]], object]] = {
     "rows": _rows,
     "cut": _cut,
 }
-"""What is built when it is read: most queries never need it."""
+"""Parts that are built when they are read: most queries never need them."""

@@ -124,7 +124,7 @@ class SignalSettings(CheckedSettings):
     """The settings of everything that attaches a signal."""
 
     searches: ClassVar[bool] = False
-    """Whether the wrapper can search for itself, as `calibration="auto"` has to."""
+    """True where the wrapper can search for itself, as `calibration="auto"` has to."""
 
     score_kind: ScoreKind | Literal["auto"] = "auto"
     """The kind of the number that the retriever gives, or `"auto"` to go by its store. Declaring

@@ -27,7 +27,7 @@ _NOTHING = object()
 
 
 class _Layer(NamedTuple):
-    """What a view was made with, and of what."""
+    """The object that a view is of, and what its methods work with."""
 
     by: object
     original: object

@@ -1,4 +1,4 @@
-"""What is refused of a calibration that a file holds, beyond its types."""
+"""Checks of a calibration that a file holds, beyond its types."""
 
 from __future__ import annotations
 

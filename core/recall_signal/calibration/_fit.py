@@ -101,7 +101,7 @@ def fit_flow(given: FitInput) -> FitFlow:
 
 @dataclass(frozen=True, slots=True)
 class _Results:
-    """What all searches of a fit have brought back, and the sentences on those that failed."""
+    """Results of all searches of a fit, and the sentences on those that failed."""
 
     probes: list[Observation]
     languages: list[list[float]]

@@ -41,7 +41,7 @@ FIGURES = {
     "of the other candidates, in units of that mean. Margin: the same in their standard "
     "deviations.",
 }
-"""What decides a level, with a calibration and without one."""
+"""The figures that decide a level, with a calibration and without one."""
 
 
 @with_search_options

@@ -19,7 +19,7 @@ PARAMETER = "search"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """What is searched, by what, and what judges it; each is an option of the command line."""
+    """Texts, encoder and judge of a search; each is an option of the command line."""
 
     docs: opt.Docs
     glob: opt.Glob = None

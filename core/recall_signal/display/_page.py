@@ -1,4 +1,4 @@
-"""What a view shows of a response."""
+"""The parts of a response that a view shows."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ __all__ = ["LogOptions"]
 
 
 class LogOptions(FrozenOptions):
-    """How a log is written; every setting has a default that suits a service of one machine.
+    """Settings of a log; each has a default that suits a service of one machine.
 
     Raises:
         ConfigurationError: A setting is unknown or out of range.

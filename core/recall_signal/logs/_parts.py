@@ -47,7 +47,7 @@ ROW_GROUP = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Where a scoring writes to: a file, or a folder of parts.
+    """Target of a scoring: a file, or a folder of parts.
 
     Beside the result and hidden are, until it is whole, the folder of finished parts, the plan
     that they belong to, and a lock.

@@ -21,7 +21,7 @@ Dialect: TypeAlias = Literal["duckdb", "spark"]
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """What a dialect has of its own: its quote, and its functions on lists.
+    """Peculiarities of a dialect: its quote, and its functions on lists.
 
     Attributes:
         quote: Of a column's name.
