@@ -126,8 +126,6 @@ class Call:
         except Exception as error:
             log.warning("reading the search failed: %s", type(original(error)).__name__)
             candidates, settled = unread(documents, self.k), limit == self.k
-        vector = self.recorder.query_vector
-        candidates.dimension = None if vector is None else len(vector)
         if not settled:
             own = validate_page((yield self._retrieve(reader.retriever, self.k)), Document)
             candidates = with_page(candidates, own)
@@ -153,6 +151,8 @@ class Call:
             seen=seen,
             blocks=not self.is_async,
         )
+        vector = self.recorder.query_vector
+        candidates.dimension = None if vector is None else len(vector)
         if self.recorder.hits is None or not self.k or limit is None:
             return candidates, True
         settled = self._ties_are_settled(hits)

@@ -175,10 +175,7 @@ class Call:
                 raise_original(error)
             log.warning("searching wider failed: %s", type(raised).__name__)
             return (yield from self._unseen(search))
-        found = yield from self._read(returned, hits)
-        vector = self.bundle.embedding
-        found.dimension = None if vector is None else len(vector)
-        return found
+        return (yield from self._read(returned, hits))
 
     def _read(
         self, returned: list[NodeWithScore], hits: list[NodeWithScore] | None = None
@@ -191,7 +188,10 @@ class Call:
                 scored = None if self.score_key is None else scored_under(self.score_key, returned)
                 return (yield from self.reader.read_query(returned, page, scored))
             items, page = _placed(returned, hits)
-            return (yield from self.reader.read_query(items, page, hits))
+            found = yield from self.reader.read_query(items, page, hits)
+            vector = self.bundle.embedding
+            found.dimension = None if vector is None else len(vector)
+            return found
 
         try:
             return (yield from contained_steps(read()))

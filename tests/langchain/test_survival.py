@@ -14,6 +14,7 @@ from tests.frameworks import Keeping
 from tests.langchain.fakes import (
     DIMENSION,
     QUERY,
+    Encoder,
     documents,
     encoder_for,
     plain,
@@ -165,3 +166,23 @@ def test_a_store_may_answer_with_an_iterator() -> None:
     wrapped = RecallRetriever(retriever=store.as_retriever(), score_kind="cosine")
     response = wrapped.recall(QUERY)
     assert (response.cosine_source, response.confidence.top_score) == ("declared", 1.0)
+
+
+def test_a_vector_without_a_length_costs_the_signal_alone() -> None:
+    class Unsized:
+        """Is read by position, and has no length."""
+
+        def __init__(self, vector: list[float]) -> None:
+            self.vector = vector
+
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            return np.asarray(self.vector)
+
+    class Odd(Encoder):
+        def embed_query(self, text: str) -> Any:
+            return Unsized(super().embed_query(text))
+
+    store = InMemoryVectorStore(Odd())
+    store.add_texts(["one", "two"])
+    bare = store.as_retriever()
+    assert plain(RecallRetriever(retriever=bare).invoke("one")) == plain(bare.invoke("one"))
