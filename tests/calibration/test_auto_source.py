@@ -223,3 +223,17 @@ def test_a_calibration_is_not_in_force_for_vectors_of_another_length() -> None:
     assert source.current("one", 8) is source.current("one") is fitted
     said = assess([0.5, 0.4, 0.3], calibration=source.current("one", 7)).rationale
     assert "Uncalibrated: these cosines are of another encoder" in said
+
+
+def test_nothing_that_fails_after_a_query_loses_its_page() -> None:
+    @dataclass
+    class Broken(Watcher):
+        @property
+        def calibration(self) -> Any:
+            raise ArithmeticError
+
+        @calibration.setter
+        def calibration(self, _: Any) -> None:
+            pass
+
+    WatchedCalibration(Broken()).observe(Outcome.of([0.5]), is_plain=True, is_async=False)

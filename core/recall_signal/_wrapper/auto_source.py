@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import isfinite
 from typing import ClassVar, Protocol
@@ -166,14 +166,15 @@ class WatchedCalibration:
                 nothing is learned.
             is_async: Whether the query ran on the running event loop.
         """
-        is_own = self._is_of(outcome.encoder, outcome.dimension)
-        if self.watcher.learns and not (is_plain and is_own):
-            return
-        observed = _figures(outcome)
-        if is_async:
-            self.watcher.after_async_query(observed)
-        else:
-            self.watcher.after_query(observed)
+        with suppress(Exception):  # the page is done: nothing of this may lose it
+            is_own = self._is_of(outcome.encoder, outcome.dimension)
+            if self.watcher.learns and not (is_plain and is_own):
+                return
+            observed = _figures(outcome)
+            if is_async:
+                self.watcher.after_async_query(observed)
+            else:
+                self.watcher.after_query(observed)
 
     def _is_of(self, encoder: str | None, dimension: int | None) -> bool:
         """Return False where the calibration is known to be of another encoder."""
