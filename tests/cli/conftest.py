@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.fakes import TOPICS, WordEncoder
-from tests.cli.openai_server import OpenAIServer, serving
+from tests.openai_server import OpenAIServer, serving
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from recall_signal.cli._demo import _run as module
 from recall_signal.cli._demo._stats import KINDS, SECTIONS
 from recall_signal.confidence import LEVELS
 from tests.cli.fakes import invoke
-from tests.cli.openai_server import OpenAIServer, completion
+from tests.openai_server import OpenAIServer, completion
 
 ROW = re.compile(
     r"^(.+?) +(stored|near_miss|off_topic) +(high|moderate|low|none) +"

@@ -14,7 +14,7 @@ from recall_signal.encoders import DemoEncoder
 from recall_signal.selection import Answer, SelectionOptions, build_request
 from recall_signal.testing import SettableEncoder
 from tests.cli.fakes import recording_terminal
-from tests.cli.openai_server import OpenAIServer, embeddings
+from tests.openai_server import OpenAIServer, embeddings
 
 REQUEST = build_request("q?", ["one", "two"], SelectionOptions())
 

@@ -15,7 +15,7 @@ import pytest
 from recall_signal import ADVICE_TEXTS
 from recall_signal._display_words import SELECTION_TEXTS
 from tests.cli.fakes import ANSWERED, invoke
-from tests.cli.openai_server import LABEL, OpenAIServer, Reply, completion, keep
+from tests.openai_server import LABEL, OpenAIServer, Reply, completion, keep
 
 FENCE = re.compile(r"===== \w+ =====")
 HOURS = "We open at nine and close at six."
