@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from recall_signal._cards import signal_card
 from recall_signal.reasons import REASONS
@@ -27,6 +27,9 @@ Basis = Literal["prominence", "absolute", "separation", "stream", "calibration",
 Match = Literal["exact", "near_miss"]
 
 LEVELS: tuple[Level, ...] = get_args(Level)
+
+
+_Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class RecallConfidence(BaseModel):
@@ -72,11 +75,11 @@ class RecallConfidence(BaseModel):
     top_score: float | None = None
     prominence: float | None = None
     relative_margin: float | None = None
-    result_count: int
+    result_count: int = Field(ge=0)
     rationale: str
     basis: Basis | None = None
-    probability: float | None = None
-    term_coverage: float | None = None
+    probability: _Share | None = None
+    term_coverage: _Share | None = None
     reason: str | None = None
     rerank_score: float | None = None
     match: Match | None = None

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from recall_signal import RecallReport, parse_report
+from recall_signal import RecallReport, assess, parse_report
 from recall_signal._report_schema import RecallArtifact, json_schemas
+from recall_signal.reports import NOT_CONFIGURED
 from recall_signal.reranking import RerankerOptions
 from recall_signal.selection import SelectionOptions
 from tests.frameworks import STRONG, Framework, Keeping
@@ -32,6 +33,16 @@ def test_the_published_files_are_those_of_the_types() -> None:
     assert {name: published(name) for name in json_schemas()} == json_schemas()
     for validator in (ENTRY, ARTIFACT):
         Draft202012Validator.check_schema(validator.schema)
+
+
+def test_a_schema_bounds_the_figures_of_a_signal() -> None:
+    confidence = assess([0.7, 0.3, 0.2]).model_dump(mode="json")
+    sound = {"v": 1, "confidence": confidence, "selection": NOT_CONFIGURED.model_dump()}
+    sound |= {"cosine_source": "store", "advice": "read"}
+    REPORT.validate(sound)
+    for wrong in ({"probability": 1.5}, {"term_coverage": -0.1}, {"result_count": -1}):
+        with pytest.raises(ValidationError):
+            REPORT.validate({**sound, "confidence": {**confidence, **wrong}})
 
 
 def lengths(query: str, texts: list[str]) -> list[float]:

@@ -58,8 +58,11 @@ def test_what_is_not_there_cannot_be_used(option: str, part: str) -> None:
         ({"k": 0}, "k must be a whole number of at least 1, got 0"),
         ({"k": True}, "k must be a whole number of at least 1, got True"),
         ({"k": "3"}, "k must be .*, got str"),
-        ({"use_rerank": 1}, "use_rerank must be True, False or None, got int"),
-        ({"select": "yes"}, "select must be True, False or None, got str"),
+        (
+            {"use_rerank": 1},
+            "use_rerank must be True, False or None, got an instance of <class 'int'>",
+        ),
+        ({"select": "yes"}, "select must be True, False or None, got an instance of <class 'str'>"),
     ],
 )
 def test_wrong_values_are_refused(options: dict[str, Any], message: str) -> None:

@@ -39,7 +39,7 @@ class CallOptions:
         for name, value in (("use_rerank", self.use_rerank), ("select", self.select)):
             if value is not None and type(value) is not bool:
                 raise ConfigurationError(
-                    f"{name} must be True, False or None, got {type(value).__name__}"
+                    f"{name} must be True, False or None, got an instance of {type(value)}"
                 )
 
     def resolve(self, runtime: Runtime[Item]) -> FlowSettings[Item]:
