@@ -8,7 +8,8 @@ one are built on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from typing import Any, Self, TypeVar
 
@@ -93,7 +94,7 @@ class FrozenOptions(BaseModel):
         try:
             super().__init__(**settings)
         except ValidationError as error:
-            message = format_validation_error(error)
+            message = format_validation_error(error, type(self).model_fields)
             raise ConfigurationError(f"{type(self).__name__}: {message}") from None
 
     def replace(self, **changes: object) -> Self:
@@ -101,16 +102,24 @@ class FrozenOptions(BaseModel):
         return type(self)(**{**dict(self), **changes})
 
 
-def format_validation_error(error: ValidationError) -> str:
-    """Name each wrong setting; of the values only numbers are shown, others may hold a secret."""
+def format_validation_error(error: ValidationError, known: Iterable[str] = ()) -> str:
+    """Name each wrong setting; of the values only numbers are shown, others may hold a secret.
+
+    Args:
+        error: Of a model.
+        known: The names of its settings, for those that are misspelt.
+    """
     messages = []
     for item in error.errors(include_url=False):
         own, given = item.get("ctx", {}).get("error"), item["input"]
-        name = item["loc"][0] if item["loc"] else "settings"
+        parts = item["loc"] if item["type"] == "unexpected_keyword_argument" else item["loc"][:1]
+        name = ".".join(map(str, parts)) or "settings"
         if own:
             messages.append(str(own))
         elif item["type"] == "extra_forbidden":
-            messages.append(f"{name}: there is no such setting")
+            meant = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {meant[0]}?" if meant else ""
+            messages.append(f"{name}: there is no such setting{hint}")
         elif item["type"] == "missing":
             messages.append(f"{name} is required")
         else:

@@ -115,7 +115,7 @@ def _on_empty_page(confidence: RecallConfidence, selection: Selection) -> str:
     if confidence.result_count:
         looked_at = _count(confidence.result_count, "candidate")
         return f"{looked_at} looked at, none passed the retriever's own limits. {_ELSEWHERE}"
-    return f"Nothing stored came back: the search was empty. {_ELSEWHERE}"
+    return f"Nothing came back: the search found nothing, or left nothing of it. {_ELSEWHERE}"
 
 
 def _count(number: int, what: str) -> str:

@@ -294,5 +294,5 @@ _NEAR_DUPLICATE = (
 _EMPTY = RecallConfidence(
     level="none",
     result_count=0,
-    rationale="Nothing was retrieved, so likely nothing relevant is stored.",
+    rationale="Nothing came back, so likely nothing relevant is stored.",
 )

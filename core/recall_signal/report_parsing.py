@@ -106,8 +106,8 @@ def level_in(value: object) -> Level:
 def advice_in(value: object) -> Advice:
     """Return the advice in a value of `report_in`; `undecided` without a signal.
 
-    A report without an advice, such as a confidence alone, is judged by its level, and by its
-    selection where that left nothing.
+    A report without an advice, such as a confidence alone, is judged by its level, by its
+    selection where that left nothing, and by its page where that is there and empty.
     """
     report = report_in(value) or {}
     given, selection = report.get("advice"), report.get("selection")
@@ -116,6 +116,8 @@ def advice_in(value: object) -> Advice:
     if isinstance(selection, Mapping) and (
         selection.get("reason") == "selected_none" or selection.get("kept") == 0
     ):
+        return "fallback"
+    if any(isinstance(page := report.get(name), list | tuple) and not page for name in _PAGES):
         return "fallback"
     return advice(parse_confidence(report) or NO_SIGNAL)
 
@@ -145,6 +147,9 @@ def get_field(value: object, name: str) -> Any:
 
 
 _EMPTY = {"result_count": 0, "rationale": ""}
+
+_PAGES = ("documents", "nodes")
+"""Fields of a response that hold its page."""
 
 _OWN_FIELDS = RecallReport.model_fields.keys() - {"v", "confidence", "selection", "advice"}
 
@@ -197,7 +202,11 @@ def _of_item(item: object, key: str) -> dict[str, Any] | None:
     of_tool = (_in_artifact(result) for result in (item, *given, *structured))
     in_structured = (get_field(content, key) for content in structured)
     holders = (get_field(item, key), *inner, *in_structured, *of_tool, item)
-    return next(filter(None, map(_of_holder, holders)), None)
+    found = next(filter(None, map(_of_holder, holders)), None)
+    # A tool that is not ours may give its page itself: documents that carry the report.
+    return found or next(
+        (report_in(page, key) for page in given if isinstance(page, list | tuple)), None
+    )
 
 
 def _dumped(item: object) -> object:

@@ -18,6 +18,7 @@ from langchain_core.messages import (
 from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSequence
 
+from langchain_recall_signal._reporter import reporter
 from langchain_recall_signal._response import RecallResponse
 from langchain_recall_signal._steps import (
     Run,
@@ -26,7 +27,6 @@ from langchain_recall_signal._steps import (
     as_runnable,
     as_step,
     attempted,
-    reporter,
     said_text,
     survive,
 )
@@ -86,7 +86,8 @@ def create_recall_chain(
     itself: the question is then searched as it is.
 
     Args:
-        retriever: A `RecallRetriever`, or what it can wrap.
+        retriever: A `RecallRetriever`, also with a bound configuration, retries, fallbacks or
+            configurable fields, or what it can wrap.
         model: A chat model, or a chain from a prompt to a message or a text.
         prompt: Template of the request. It has `context` (the sources, quoted, without their
             metadata, under a line that warns of a weak match), `input`, `question` (as it was
@@ -125,11 +126,12 @@ def create_recall_chain(
     async def arespond(found: Variables) -> Step:
         return respond(found)
 
-    return RunnableSequence(
+    chain: Runnable[Any, AIMessage] = RunnableSequence(
         as_runnable(search.look_up, "recall"),
         RunnableLambda(respond, afunc=arespond, name="recall_answer"),
         name="recall_chain",
     )
+    return chain.with_types(output_type=AIMessage)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 
+from langchain_recall_signal._reporter import reporter
 from langchain_recall_signal._steps import (
     Run,
     Step,
@@ -19,7 +20,6 @@ from langchain_recall_signal._steps import (
     as_runnable,
     as_step,
     attempted,
-    reporter,
     said_text,
     survive,
 )

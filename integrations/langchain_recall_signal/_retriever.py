@@ -270,14 +270,12 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
 
         return RunnableLambda(recall, afunc=arecall, name="recall")
 
-    @property
-    def calibration_port(self) -> LangChainPort:
-        """The bare search, by which a calibration is learned and checked."""
+    def _port(self, *, reranked: bool) -> LangChainPort:
         bare = self._replace(
             calibration=None,
             baseline=None,
             selector=None,
-            use_rerank=False,
+            use_rerank=reranked and self.use_rerank,
             annotate="none",
         )
         return LangChainPort(bare, encoder_of(self), lambda: bare._runtime.encoder)
@@ -356,10 +354,17 @@ _SCALE = frozenset({"retriever", "embeddings", "score_kind", "score_key"})
 
 
 _CONVERSATION = frozenset(
-    {"thread_id", "thread_ts", "checkpoint_id", "checkpoint_ns", "checkpoint_map"}
+    {
+        *("thread_id", "thread_ts", "checkpoint_id", "checkpoint_ns", "checkpoint_map"),
+        *("run_id", "graph_id", "assistant_id", "langgraph_request_id"),
+    }
 )
-"""Names under which LangGraph keeps a conversation in every configuration. Its own names for
-itself begin with two underscores."""
+"""Names under which LangGraph keeps a conversation in every configuration, and its server a run;
+those that it keeps for itself begin with two underscores. A user's name is a tenant."""
+
+
+_UNSET: tuple[object, ...] = (None, "", [], ())
+"""What a server without users says of the user."""
 
 
 def _is_plain(kwargs: Mapping[str, object], config: RunnableConfig | None) -> bool:
@@ -369,10 +374,13 @@ def _is_plain(kwargs: Mapping[str, object], config: RunnableConfig | None) -> bo
     """
     if kwargs:
         return False
-    configurable: list[str] = []
+    configurable: dict[str, object] = {}
     for given in (config, var_child_runnable_config.get()):
-        configurable += (given or {}).get("configurable") or ()
-    return all(name in _CONVERSATION or name.startswith("__") for name in configurable)
+        configurable |= (given or {}).get("configurable") or {}
+    return all(
+        name in _CONVERSATION or name.startswith("__") or value in _UNSET
+        for name, value in configurable.items()
+    )
 
 
 def _finish(outcome: Outcome[Document], responses: list[RecallResponse] | None) -> list[Document]:

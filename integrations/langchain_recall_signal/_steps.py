@@ -10,16 +10,9 @@ from typing import Any, TypeAlias, TypeVar
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.messages import BaseMessage
-from langchain_core.runnables import (
-    Runnable,
-    RunnableConfig,
-    RunnableLambda,
-    RunnableWithFallbacks,
-)
-from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
-from langchain_recall_signal._response import RecallResponse
-from langchain_recall_signal._retriever import RecallRetriever
+from langchain_recall_signal._reporter import innermost
 from langchain_recall_signal._tool import must_propagate
 from recall_signal import ConfigurationError, InvalidResultError
 from recall_signal._steps.compute import Compute
@@ -34,7 +27,6 @@ __all__ = [
     "as_runnable",
     "as_step",
     "attempted",
-    "reporter",
     "said_text",
     "survive",
 ]
@@ -112,31 +104,12 @@ def as_step(what: str, given: object, prompt: Step | None = None) -> Step:
         ConfigurationError: It is none of these.
     """
     if isinstance(given, Runnable):
-        return prompt | given if prompt is not None and _is_model(_unbound(given)) else given
+        return prompt | given if prompt is not None and _is_model(innermost(given)) else given
     if callable(given):
         return RunnableLambda(given)
     raise ConfigurationError(
         f"{what} must be a Runnable, a model or a function, got {type(given).__name__}"
     )
-
-
-def reporter(retriever: object) -> tuple[RecallRetriever, Runnable[str, RecallResponse]]:
-    """Return the wrapper in a retriever, made where there is none, and it as a step.
-
-    Args:
-        retriever: A `RecallRetriever`, also with a bound configuration, or what it can wrap.
-
-    Raises:
-        ConfigurationError: It is neither.
-    """
-    if isinstance(retriever, RecallRetriever):
-        return retriever, retriever.as_report_runnable()
-    if isinstance(retriever, RunnableBindingBase) and isinstance(
-        _unbound(retriever), RecallRetriever
-    ):
-        wrapper, inner = reporter(retriever.bound)
-        return wrapper, retriever.model_copy(update={"bound": inner})
-    return reporter(RecallRetriever(retriever=retriever))
 
 
 def said_text(said: object) -> str:
@@ -161,13 +134,6 @@ def survive(what: str, error: Exception) -> str:
     return name
 
 
-def _unbound(given: Step) -> Step:
-    """Return what is behind `bind`, `with_config`, `with_retry` and `with_fallbacks`."""
-    while isinstance(given, RunnableBindingBase | RunnableWithFallbacks):
-        given = given.bound if isinstance(given, RunnableBindingBase) else given.runnable
-    return given
-
-
-def _is_model(given: Step) -> bool:
+def _is_model(given: object) -> bool:
     """Return whether it is a model; one that `init_chat_model` leaves open is of no such class."""
     return isinstance(given, BaseLanguageModel) or hasattr(given, "bind_tools")

@@ -8,10 +8,10 @@ from collections.abc import Collection
 from functools import partial
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import StructuredTool
 
-from langchain_recall_signal._retriever import RecallRetriever
+from langchain_recall_signal._reporter import holds_wrapper, reporter
 from recall_signal import ConfigurationError
 from recall_signal._steps.timeouts import Workers
 from recall_signal.agents._tool import is_large, tool_answer, tool_failure
@@ -26,7 +26,7 @@ Answer = tuple[str, dict[str, Any]]
 
 
 def create_recall_tool(
-    retriever: RecallRetriever,
+    retriever: Runnable[Any, Any],
     name: str,
     description: str,
     *,
@@ -43,7 +43,8 @@ def create_recall_tool(
     the class of the error, and the agent goes on; a cancellation is passed on.
 
     Args:
-        retriever: The retriever to search with.
+        retriever: The `RecallRetriever` to search with; also with a bound configuration, retries,
+            fallbacks or configurable fields.
         name: The tool's name, as the model sees it: letters, digits, `_` and `-`, at most 64.
         description: What is stored there, for the model. What the levels mean is added.
         allow: Options of a call that the model may set as arguments: `k`, `use_rerank`,
@@ -54,28 +55,34 @@ def create_recall_tool(
         ConfigurationError: The retriever is not a `RecallRetriever`, a setting is wrong, or
             `allow` names what the retriever has no reranker or selector for.
     """
-    if not isinstance(retriever, RecallRetriever):
+    if not holds_wrapper(retriever):
         raise ConfigurationError(
             "create_recall_tool needs a RecallRetriever, got "
             f"{type(retriever).__name__}; wrap it first: RecallRetriever(retriever=...)"
         )
     settings = tool_settings(name, description, allow, max_k)
-    require_parts(settings, reranker=retriever.reranker, selector=retriever.selector)
-
+    wrapper, retrieving = reporter(retriever)
+    require_parts(settings, reranker=wrapper.reranker, selector=wrapper.selector)
     workers = Workers()
 
     def search(query: str, config: RunnableConfig, **options: int | None) -> Answer:
         try:
-            response = retriever.recall(query, config, **options)
-            return tool_answer(response.page_items(), response, retriever.id_key)
+            if retriever is wrapper:
+                response = wrapper.recall(query, config, **options)
+            else:
+                response = retrieving.invoke(query, config, **options)
+            return tool_answer(response.page_items(), response, wrapper.id_key)
         except Exception as error:
             return _failed(error)
 
     async def asearch(query: str, config: RunnableConfig, **options: int | None) -> Answer:
         try:
-            response = await retriever.arecall(query, config, **options)
+            if retriever is wrapper:
+                response = await wrapper.arecall(query, config, **options)
+            else:
+                response = await retrieving.ainvoke(query, config, **options)
             items = response.page_items()
-            answer = partial(tool_answer, items, response, retriever.id_key)
+            answer = partial(tool_answer, items, response, wrapper.id_key)
             return await workers.run_if(answer, is_large=is_large(items))
         except Exception as error:
             return _failed(error)

@@ -9,7 +9,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from numpy.typing import ArrayLike
 
-from llama_index_recall_signal._encoders import EncoderEmbedding
+from llama_index_recall_signal._encoders import EncoderEmbedding, unheard
 from llama_index_recall_signal._listener import listening
 from llama_index_recall_signal._quiet_search import asearch, search
 from llama_index_recall_signal._reader import StoreChecks
@@ -68,7 +68,7 @@ class _Query:
     def _encoder(self) -> BaseEmbedding:
         if self.embed_model is None:  # the flow embeds only where there is one
             raise LookupError("the wrapper has no encoder")
-        return self.embed_model
+        return unheard(self.embed_model)
 
     @property
     def _models(self) -> LlamaIndexRuntime:

@@ -6,14 +6,16 @@ from functools import partial
 from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.callbacks import CallbackManager
 from pydantic import PrivateAttr
 
 from recall_signal._names import plain_name, served_name
 from recall_signal._steps.timeouts import Workers
 from recall_signal._wrapper.batches import embedder_of
+from recall_signal._wrapper.views import replaced, shares_state
 from recall_signal.encoders import DemoEncoder, Encoder
 
-__all__ = ["DemoEmbedding", "EncoderEmbedding", "encoder_identity", "encoder_name"]
+__all__ = ["DemoEmbedding", "EncoderEmbedding", "encoder_identity", "encoder_name", "unheard"]
 
 _UNNAMED = BaseEmbedding.model_fields["model_name"].default
 
@@ -88,3 +90,16 @@ def encoder_name(encoder: BaseEmbedding | None) -> str | None:
     """Return the name that an encoder gives its model; None without an encoder."""
     identity = encoder_identity(encoder)
     return None if identity is None else plain_name(identity)
+
+
+def unheard(encoder: BaseEmbedding) -> BaseEmbedding:
+    """Return the encoder, without a memory of its events where nobody hears them.
+
+    A manager of callbacks remembers each event until a trace begins on it. That of an encoder which
+    belongs to no index begins none, and would grow with each query.
+    """
+    if encoder.callback_manager.handlers or not shares_state(encoder):
+        return encoder
+    forgetful = CallbackManager()
+    forgetful.set_handlers([])
+    return replaced(encoder, {"callback_manager": forgetful})

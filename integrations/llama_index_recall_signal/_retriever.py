@@ -182,11 +182,13 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
             made._compiled = made._compile()
         return made
 
-    @property
-    def calibration_port(self) -> LlamaIndexPort:
-        """The bare search, by which a calibration is learned and checked."""
+    def _port(self, *, reranked: bool) -> LlamaIndexPort:
         bare = self._replace(
-            calibration=None, baseline=None, selector=None, use_rerank=False, annotate="none"
+            calibration=None,
+            baseline=None,
+            selector=None,
+            use_rerank=reranked and self._fields.use_rerank,
+            annotate="none",
         )
         bare.callback_manager = CallbackManager([])
         encoder = encoder_of(self._fields, self._arm)
@@ -364,7 +366,7 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
 _is_copying: ContextVar[bool] = ContextVar("recall_signal_is_copying", default=False)
 """True while a wrapper is made after another one, which has warned already."""
 
-_SCALE = ("retriever", "embed_model", "score_kind")
+_SCALE = ("retriever", "embed_model", "score_kind", "score_key")
 """Settings that make the scale: a copy with others does not share a calibration."""
 
 _ASKING = frozenset({"retrieve", "aretrieve", "_retrieve", "_aretrieve"})

@@ -36,6 +36,7 @@ from recall_signal._flow.items import validate_page
 from recall_signal._flow.values import Candidates, Search
 from recall_signal._steps.driver import contained_steps, passed_through
 from recall_signal._steps.failures import original, raise_original
+from recall_signal._text import is_blank
 from recall_signal._wrapper.settings import RetrieverSettings
 from recall_signal.stores import ScoreReading
 from recall_signal.stores._vectors import CallStore
@@ -173,7 +174,8 @@ class Call:
             raised = original(error)
             if limit == size or passed_through(raised, _EMBEDDING):
                 raise_original(error)
-            log.warning("searching wider failed: %s", type(raised).__name__)
+            level = logging.INFO if is_blank(self.bundle.query_str) else logging.WARNING
+            log.log(level, "searching wider failed: %s", type(raised).__name__)
             return (yield from self._unseen(search))
         return (yield from self._read(returned, hits))
 

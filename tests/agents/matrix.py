@@ -103,7 +103,12 @@ CASES = {
         "none", lambda f: f.over(WEAK), "none", "fallback", 4, "likely nothing relevant"
     ),
     "empty store": Case(
-        "empty: nothing stored", lambda f: f.around(list), "none", "fallback", 0, "search was empty"
+        "empty: nothing stored",
+        lambda f: f.around(list),
+        "none",
+        "fallback",
+        0,
+        "found nothing, or left nothing",
     ),
     "emptied by a threshold": Case(
         "empty: a threshold",
@@ -169,7 +174,7 @@ def case_of(name: str, framework: str) -> Case:
     """The case in a framework: no retriever of LlamaIndex has a limit, its postprocessors have."""
     case = CASES[name]
     if name == "emptied by a threshold" and framework == "llama_index":
-        return replace(case, level="none", says="search was empty")
+        return replace(case, level="none", says="found nothing, or left nothing")
     return case
 
 

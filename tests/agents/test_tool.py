@@ -44,7 +44,7 @@ async def test_one_line_says_what_to_do(framework: Framework, way: str, level: s
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
-        ([], "[recall: none] Nothing stored came back"),
+        ([], "[recall: none] Nothing came back"),
         (["a", "b"], "[recall: unknown] 2 results came back, match strength not measured"),
     ],
 )

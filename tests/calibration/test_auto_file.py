@@ -17,9 +17,10 @@ import pytest
 
 from recall_signal import Calibration, CalibrationError, ConfigurationError
 from recall_signal._steps.driver import drive
-from recall_signal._wrapper.auto_calibrated import calibrated_flow
 from recall_signal._wrapper.auto_file import FileLock, load, save
+from recall_signal._wrapper.calibration_file import calibrated_flow
 from recall_signal.calibration._check import CheckResult
+from recall_signal.calibration._fit_input import fit_input
 from tests.calibration.auto_toys import LONG, Clock, Port, engine, query, settle
 from tests.calibration.stores import HashEncoder
 from tests.calibration.toys import Toy, calibration, fit
@@ -410,13 +411,25 @@ def test_a_stale_file_is_replaced(status: str, path: Path) -> None:
     assert load(path) == calibration(encoder="toy", prior=0.7)
 
 
+LABELS, PAST = [("q", True), ("r", False)], ["q", "r"]
+
+
+def evidence(**given: Any) -> dict[str, Any]:
+    return {"evidence": fit_input(**given).evidence}
+
+
 SUITS: list[tuple[dict[str, Any], dict[str, Any], bool]] = [
     ({"encoder": "another"}, {}, False),
-    ({}, {"labelled": [("q", True)]}, False),
-    ({"mode": "labelled"}, {"labelled": [("q", True)]}, True),
-    ({"status": "labels_do_not_separate"}, {"labelled": [("q", True)]}, True),
-    ({}, {"past_queries": ["q"]}, False),
-    ({"mode": "null+past"}, {"past_queries": ["q"]}, True),
+    ({}, {"labelled": LABELS}, False),
+    (evidence(labelled=LABELS), {"labelled": LABELS}, True),
+    (evidence(labelled=LABELS), {"labelled": LABELS[:1]}, False),
+    (evidence(labelled=LABELS), {"labelled": [("q", True), ("r", True)]}, False),
+    (evidence(labelled=LABELS), {}, True),
+    ({}, {"past_queries": PAST}, False),
+    (evidence(past_queries=PAST), {"past_queries": PAST}, True),
+    (evidence(past_queries=PAST), {"past_queries": PAST, "seed": 1}, False),
+    (evidence(past_queries=PAST), {"labelled": LABELS, "past_queries": PAST}, False),
+    ({}, {"seed": 0}, True),
 ]
 
 
@@ -428,6 +441,22 @@ def test_a_file_of_something_else_than_what_is_given_is_replaced(
     doer = Doer()
     calibrated(path, doer, **given)
     assert doer.calls == (["check"] if used else [given])
+
+
+def test_evidence_is_read_once(path: Path) -> None:
+    doer = Doer()
+    calibrated(path, doer, labelled=iter(LABELS), past_queries=iter(PAST))
+    assert doer.calls == [{"labelled": LABELS, "past_queries": PAST}]
+
+
+@pytest.mark.parametrize("wrong", ["0" * 15, "0" * 17, "G" * 16, "", "0" * 15 + "\n"])
+def test_evidence_is_checked_in_a_file(wrong: str, path: Path) -> None:
+    save(calibration(), path)
+    path.write_text(
+        path.read_text().replace('"evidence": null', f'"evidence": {json.dumps(wrong)}')
+    )
+    with pytest.raises(CalibrationError, match="16 hex digits"):
+        Calibration.load(path)
 
 
 @pytest.mark.parametrize("content", FOREIGN)

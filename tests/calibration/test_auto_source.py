@@ -63,7 +63,11 @@ def test_until_it_is_ready_the_rationale_says_so() -> None:
     source = WatchedCalibration(watcher)
     bare = assess([0.5, 0.4, 0.3])
     for status, said in (
-        ("waiting", "Uncalibrated: the calibration starts after the first query."),
+        (
+            "waiting",
+            "Uncalibrated: the calibration starts after the first query without a filter or a "
+            "tenant.",
+        ),
         ("fitting", "Uncalibrated: the calibration is being learned."),
         ("off", "Uncalibrated: the background calibration is switched off"),
         ("not_measurable", "Uncalibrated: this retriever gave no cosines"),

@@ -340,7 +340,7 @@ def test_where_everything_lies_on_one_side_no_cut_is_said() -> None:
     steps = VennAbers((0.0,), (0.8, 0.8, 0.9), (0.9, 0.9, 0.9), 0.5)
     sure = calibration(venn_abers=steps)
     assert sure.cut_at() is None
-    assert "on a scale learned from this retriever" in assess([0.4], calibration=sure).rationale
+    assert "on a scale learned by calibration" in assess([0.4], calibration=sure).rationale
     never = calibration(venn_abers=VennAbers((0.0,), (0.0,) * 3, (0.1,) * 3, 0.5))
     assert never.cut_at() is None
     assert "  no cut in force, unit" in str(never)

@@ -18,9 +18,25 @@ from tests.calibration.toys import Toy
 
 
 @dataclass
-class Response:
-    pool: Pool
-    _encoder: str | None = None
+class Port:
+    """The bare search of a wrapper."""
+
+    toy: Toy
+    encoder_name: str | None
+    is_async_only: bool = False
+    only_on_request: bool = False
+
+    def search(self, query: str) -> Pool:
+        return self.toy(query)
+
+    async def asearch(self, query: str) -> Pool:
+        return self.toy(query)
+
+    def embed_texts(self, _: object) -> None:
+        """No encoder is reached."""
+
+    async def aembed_texts(self, _: object) -> None:
+        """No encoder is reached."""
 
 
 @dataclass
@@ -30,12 +46,15 @@ class Wrapper(CalibrationMixin):
     toy: Toy = field(default_factory=Toy)
     scale: Any = None
     changed: list[dict[str, Any]] = field(default_factory=list)
-    encoder: str | None = None
+    encoder: str | None = "toy"
+    ports: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         options = None if self.scale is None else RerankerOptions(len, scale=self.scale)
         reranking = None if options is None else Reranking(options)
-        settings = FlowSettings(id_of=str, text_of=str, read_text_of=str, reranking=reranking)
+        settings = FlowSettings(
+            id_of=str, text_of=str, read_text_of=str, content_of=str, reranking=reranking
+        )
         self._runtime: Runtime[Any] = Runtime(
             values=(),
             store=None,
@@ -47,18 +66,13 @@ class Wrapper(CalibrationMixin):
             limits=CallLimits(),
         )
 
-    def recall(self, query: Any) -> Response:
-        return Response(self.toy(query), self.encoder)
-
-    async def arecall(self, query: Any) -> Response:
-        return self.recall(query)
+    def _port(self, *, reranked: bool) -> Port:
+        self.ports.append(reranked)
+        return Port(self.toy, self.encoder)
 
     def _replace(self, **changed: Any) -> Wrapper:
         self.changed.append(changed)
         return replace(self)
-
-
-BARE = {"calibration": None, "baseline": None, "selector": None, "annotate": "none"}
 
 
 def undated(calibration: Calibration) -> Calibration:
@@ -70,7 +84,7 @@ async def test_both_ways_learn_the_same_without_an_argument() -> None:
     fitted = wrapper.calibrate()
     assert undated(await wrapper.acalibrate()) == undated(fitted)
     assert (fitted.mode, fitted.encoder, fitted.decides) == ("null", "toy", True)
-    assert wrapper.changed == [BARE, BARE]
+    assert wrapper.ports == [True, True]
 
 
 def test_what_is_given_is_used() -> None:

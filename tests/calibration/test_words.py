@@ -121,13 +121,13 @@ def test_the_rationale_says_what_was_used(mode: str) -> None:
     assert both.term_coverage == 1.0
     cut = fitted.cut_at(1.0)
     assert (
-        f"and term coverage 1.00 against a cut of {cut:.2f} at that coverage learned from"
+        f"and term coverage 1.00 against a cut of {cut:.2f} at that coverage learned by"
         in both.rationale
     )
     for other in (replace(pool, query=None), replace(pool, texts=None), list(pool.cosines)):
         alone = assess(other, calibration=fitted)
         assert alone.term_coverage is None
-        assert f" alone against a cut of {fitted.cut_at():.2f} learned from" in alone.rationale
+        assert f" alone against a cut of {fitted.cut_at():.2f} learned by" in alone.rationale
         assert alone == assess(list(pool.cosines), calibration=replace(fitted)).model_copy()
     assert f"with words: cut {fitted.cut_at(0.0):.3f} at term coverage 0" in str(fitted)
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from recall_signal import SelectionReport
 from recall_signal._display_words import SELECTION_TEXTS
 from recall_signal._safe_text import terminal_text
+from recall_signal.cli._telling import telling_part
 from recall_signal.cli._terminal import ProgressBar, command, selection_text, shortened, snippet
 from recall_signal.reports import SELECTION_REASONS
 
@@ -49,6 +50,31 @@ def test_snippet_marks_what_it_leaves_out() -> None:
     assert snippet("one two three four five six", console, 9, 2) == ["one two", "three fo…"]
     assert snippet("one two\nthree", console, 9, 2) == ["one two", "three"]
     assert snippet("one", console, 9, 2) == ["one"]
+
+
+NOTE = (
+    "Mites are counted in August. A strip of oxalic acid stays for six weeks.\n"
+    "The honey is extracted in July, before the strips go in! Wasps come later."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "beginning"),
+    [
+        ("When is the honey extracted?", "… The honey is extracted"),
+        ("how many mites", "Mites are counted"),
+        ("¿Cuándo se cosecha?", "Mites are counted"),
+        ("?", "Mites are counted"),
+    ],
+)
+def test_the_part_that_speaks_of_the_question_is_shown(question: str, beginning: str) -> None:
+    assert telling_part(NOTE, question, 60).startswith(beginning)
+    assert telling_part(NOTE, question, 200) == NOTE
+
+
+@given(ANY_TEXT, ANY_TEXT, st.integers(1, 40))
+def test_the_part_is_an_end_of_the_text(text: str, question: str, size: int) -> None:
+    assert text.endswith(telling_part(text, question, size).removeprefix("… "))
 
 
 def drawn(*, terminal: bool, delay: float) -> str:

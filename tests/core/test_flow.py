@@ -100,7 +100,12 @@ def text(item: Item) -> str:
 
 
 def settings(**more: Any) -> FlowSettings[Item]:
-    readers = {"id_of": lambda item: item.id, "text_of": text, "read_text_of": text}
+    readers = {
+        "id_of": lambda item: item.id,
+        "text_of": text,
+        "read_text_of": text,
+        "content_of": text,
+    }
     return FlowSettings(**{**readers, **more})
 
 

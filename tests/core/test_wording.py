@@ -65,7 +65,8 @@ CASES: dict[tuple[str, int, int], tuple[str, str]] = {
     ),
     ("none", 0, 0): (
         "fallback",
-        "Nothing stored came back: the search was empty. Prefer an external source.",
+        "Nothing came back: the search found nothing, or left nothing of it. Prefer an external "
+        "source.",
     ),
     ("high", 9, 0): (
         "fallback",

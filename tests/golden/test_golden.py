@@ -59,12 +59,20 @@ def weak(old: str) -> str:
     """`low` has its own words in the first line of a tool."""
     head, body = old.split("]", 1)
     if head != "[recall: low":
-        return cited(old)
+        return nothing(cited(old))
     return f"{head}]" + cited(body).replace(
         "came back, but likely nothing relevant. Prefer an external source.",
         "came back, with a weak match only: likely not what was asked for. Prefer an external "
         "source, or read them with doubt.",
         1,
+    )
+
+
+def nothing(old: str) -> str:
+    """A line that is also true where a compressor left nothing of what was found."""
+    return old.replace(
+        "Nothing stored came back: the search was empty.",
+        "Nothing came back: the search found nothing, or left nothing of it.",
     )
 
 
@@ -82,6 +90,8 @@ def learned(old: str) -> str:
     """The spelling of a calibration's rationale, which no longer says what to do."""
     for advice, fact in ADVICE:
         old = old.replace(advice, fact)
+    old = old.replace("Nothing was retrieved,", "Nothing came back,")
+    old = old.replace("learnt from this retriever", "learned by calibration")
     return old.replace("learnt from", "learned from").replace("nor learnt", "nor learned")
 
 
@@ -139,6 +149,7 @@ CHANGED: dict[str, Change] = {
     "calibrations/*/saved/warnings/*": reworded,
     "calibrations/*/saved/groups": "removed",
     "calibrations/*/saved/canaries": "added",
+    "calibrations/*/saved/evidence": "added",
     "calibrations/*/saved/hub": "removed",
     "calibrations/*/intervals": "removed",
     "calibrations/*/group": "removed",

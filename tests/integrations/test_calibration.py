@@ -60,7 +60,7 @@ def test_so_it_does_where_keyword_scores_cannot_be_calibrated(framework: Framewo
     bare = keywords().recall(QUERY).confidence
     learning = keywords(calibration="auto")
     for status, reason in (
-        ("waiting", "the calibration starts after the first query."),
+        ("waiting", "the calibration starts after the first query without a filter or a tenant."),
         ("not_measurable", "30 searches brought no cosine back: "),
     ):
         assert learning.calibration_status == status

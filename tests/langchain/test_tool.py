@@ -20,7 +20,7 @@ HEADERS = {
     "moderate": "[recall: moderate] 4 results on this topic: read.",
     "low": "[recall: low] 4 results came back, but likely nothing relevant.",
     "none": "[recall: none] 4 results came back, but likely nothing relevant.",
-    "empty": "[recall: none] Nothing stored came back",
+    "empty": "[recall: none] Nothing came back",
     "boom": "[recall: unknown] Retrieval failed (Boom)",
     "unmeasured": "[recall: unknown] 4 results came back, match strength not measured",
 }

@@ -107,8 +107,9 @@ def test_the_first_query_starts_it_and_changes_no_page(make: Any, way: Any) -> N
     assert (wrapper.calibration_status, wrapper.current_calibration) == ("waiting", None)
     first = wrapper.recall("a question")
     assert page(first) == page(bare.recall("a question"))
-    assert "Uncalibrated: the calibration starts after the first query." in (
-        first.confidence.rationale
+    assert (
+        "Uncalibrated: the calibration starts after the first query without a filter or a tenant."
+        in (first.confidence.rationale)
     )
     assert wrapper.wait_until_calibrated(LONG)
     assert wrapper.calibration_status == "ready"

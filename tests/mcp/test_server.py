@@ -250,7 +250,7 @@ async def test_an_empty_page(framework: Framework) -> None:
     assert reply.page["results"] == []
     assert reply.page["recall"]["advice"] == "fallback"
     assert reply.page["error"] is None
-    assert "the search was empty" in reply.text
+    assert "the search found nothing" in reply.text
 
 
 async def test_hostile_texts_stay_in_their_quotes(framework: Framework) -> None:

@@ -258,9 +258,8 @@ def _made_inside(
     """
 
     def texts(items: Sequence[object]) -> Counter[str]:
-        return Counter(map(text_of, cast("Sequence[Item]", items)))
+        return Counter(map(settings.content_of, cast("Sequence[Item]", items)))
 
-    text_of = settings.content_of or settings.text_of
     try:
         shown = contained(partial(texts, page))
         for report, left in zip(reversed(reports), reversed(pages), strict=True):

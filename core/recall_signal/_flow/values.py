@@ -130,7 +130,7 @@ class FlowSettings(Generic[Item]):
         id_of: Returns an item's id, None where it has none.
         text_of: Returns the text of an item as the encoder sees it.
         read_text_of: Returns the text of an item as a language model sees it.
-        content_of: Returns the text of an item without its metadata; None takes `text_of`.
+        content_of: Returns the text of an item without its metadata.
         thresholds: The cuts.
         calibration: Gives the level where cosines are usable.
         cache: Where re-embedded vectors are kept; None where no encoder was given.
@@ -147,7 +147,7 @@ class FlowSettings(Generic[Item]):
     id_of: Callable[[Item], str | None]
     text_of: Callable[[Item], str]
     read_text_of: Callable[[Item], str]
-    content_of: Callable[[Item], str] | None = None
+    content_of: Callable[[Item], str]
     thresholds: Thresholds | None = None
     calibration: CalibrationSource = FixedCalibration(None)
     cache: EmbeddingCache | None = None
@@ -227,11 +227,10 @@ def pool_of(
     settings: FlowSettings[Item],
 ) -> Pool:
     """Return the pool of these candidates, with the texts that people and models read."""
-    content_of = settings.content_of or settings.text_of
     return Pool(
         cosines=cosines,
         ids=[settings.id_of(item) for item in items],
-        texts=[content_of(item) for item in items],
+        texts=[settings.content_of(item) for item in items],
         scores=scores,
         query=query,
     )

@@ -64,7 +64,7 @@ def read_rows(given: ArrayLike | pa.Array | pa.ChunkedArray) -> Rows:
     Raises:
         InvalidInputError: It is ragged and not of Arrow, or nothing that holds numbers.
     """
-    if hasattr(given, "__arrow_c_array__") or hasattr(given, "__arrow_c_stream__"):
+    if _is_arrow(given):
         return _read_lists(given)
     table = as_array(given)
     if table.ndim != 2:
@@ -73,6 +73,14 @@ def read_rows(given: ArrayLike | pa.Array | pa.ChunkedArray) -> Rows:
             "for one query use assess"
         )
     return Table(table)
+
+
+def _is_arrow(given: object) -> bool:
+    """Return whether Arrow hands the values over; a table of columns is read as an array."""
+    is_table = hasattr(given, "__array__") and len(getattr(given, "shape", ())) == 2
+    return not is_table and any(
+        hasattr(given, name) for name in ("__arrow_c_array__", "__arrow_c_stream__")
+    )
 
 
 def numbers(block: Any) -> Floats:
@@ -86,11 +94,11 @@ def numbers(block: Any) -> Floats:
     block = as_array(block)
     try:
         kind = block.dtype.kind
-        if kind == "b" or (
+        if kind in "bc" or (
             kind in "OUSTMm"
             and any(isinstance(v, str | bytes | bool | np.bool_) for v in block.flat)
         ):
-            raise TypeError  # numpy would read numbers out of texts and truth values
+            raise TypeError  # numpy would make numbers of texts, truth values and complex ones
         made: Floats = np.ma.filled(block.astype(np.float64, copy=False), np.nan)
     except (TypeError, ValueError, OverflowError):
         raise InvalidInputError(EXPECTED) from None

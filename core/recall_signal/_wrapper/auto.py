@@ -101,8 +101,8 @@ def as_auto(given: Any) -> AutoCalibration | None:
     if given == "auto":
         return AutoCalibration()
     raise ConfigurationError(
-        'calibration must be "auto", an AutoCalibration or a Calibration; read a saved one with '
-        "Calibration.load(path), or keep it with AutoCalibration(path=...)"
+        'calibration must be "auto", an AutoCalibration or a Calibration, got another text; read a '
+        "saved one with Calibration.load(path), or keep it with AutoCalibration(path=...)"
     )
 
 

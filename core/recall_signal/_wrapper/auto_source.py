@@ -98,7 +98,7 @@ _REASONS: dict[CalibrationStatus, str] = {
         "the background calibration is switched off, or would call a language model or change "
         "what is stored"
     ),
-    "waiting": "the calibration starts after the first query",
+    "waiting": "the calibration starts after the first query without a filter or a tenant",
     "fitting": "the calibration is being learned",
     "not_measurable": "this retriever gave no cosines to calibrate with",
     "failed": "the calibration failed and is tried again later",

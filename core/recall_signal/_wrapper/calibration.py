@@ -9,16 +9,15 @@ from typing import Any, Protocol, Self, TypeVar
 
 from recall_signal._steps.driver import drive, drive_async
 from recall_signal._wrapper.auto import CalibrationStatus
-from recall_signal._wrapper.auto_calibrated import calibrated_flow
 from recall_signal._wrapper.auto_source import Watcher
-from recall_signal._wrapper.learning import EncodersSeen, Searched, learning
+from recall_signal._wrapper.calibration_file import calibrated_flow
+from recall_signal._wrapper.learning import learning
 from recall_signal._wrapper.runtime import Runtime
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._check import CheckResult
 from recall_signal.calibration._fingerprint import FINGERPRINT_TEXTS
 from recall_signal.calibration._port import RetrieverPort
 from recall_signal.errors import ConfigurationError
-from recall_signal.pool import Pool
 
 __all__ = ["CalibrationMixin"]
 
@@ -34,12 +33,9 @@ class _Wrapper(Protocol):
         """Watches the calibration, None where there is none."""
         ...
 
-    @property
-    def calibration_port(self) -> RetrieverPort: ...
-
-    def recall(self, query: Any, /) -> Searched: ...
-
-    def arecall(self, query: Any, /) -> Awaitable[Searched]: ...
+    def _port(self, *, reranked: bool) -> RetrieverPort:
+        """Return the bare search, with its reranker only where that is to be learned as well."""
+        ...
 
     def calibrate(self, **given: Any) -> Calibration: ...
 
@@ -65,7 +61,8 @@ class CalibrationMixin:
         """Learn the scale of this retriever through its own search, in at most 186 searches.
 
         One more for each past or labelled query. With `use_rerank` each search is reranked too,
-        so that the reranker's own scale is learned beside that of the cosines.
+        so that the reranker's own scale is learned beside that of the cosines. No callback and no
+        trace hears of these searches.
 
         Args:
             **given: As in `recall_signal.Calibration.fit`; all of it is optional.
@@ -74,29 +71,23 @@ class CalibrationMixin:
             CalibrationError: The store is empty, the retriever gives no cosines, or there are
                 too few labels for a bound.
         """
-        bare, seen = _without_postprocessing(self), EncodersSeen()
-        arguments = _fit_arguments(self, given)
+        port = self._port(reranked=True)
         with learning():
-            fitted = Calibration.fit(lambda query: seen.pool(bare.recall(query)), **arguments)
-        fitted = _named(fitted, seen, given)
+            fitted = Calibration.fit(port.search, **_fit_arguments(self, given))
+        fitted = _named(fitted, port, given)
         try:
-            return fitted.with_fingerprint(self.calibration_port.embed_texts(FINGERPRINT_TEXTS))
+            return fitted.with_fingerprint(port.embed_texts(FINGERPRINT_TEXTS))
         except Exception:  # an encoder that cannot be reached leaves the canaries
             return fitted
 
     async def acalibrate(self: _Wrapper, **given: Any) -> Calibration:
         """`calibrate`, asynchronously."""
-        bare, seen = _without_postprocessing(self), EncodersSeen()
-
-        async def search(query: str) -> Pool:
-            return seen.pool(await bare.arecall(query))
-
+        port = self._port(reranked=True)
         with learning():
-            fitted = await Calibration.afit(search, **_fit_arguments(self, given))
-        fitted = _named(fitted, seen, given)
+            fitted = await Calibration.afit(port.asearch, **_fit_arguments(self, given))
+        fitted = _named(fitted, port, given)
         try:
-            vectors = await self.calibration_port.aembed_texts(FINGERPRINT_TEXTS)
-            return fitted.with_fingerprint(vectors)
+            return fitted.with_fingerprint(await port.aembed_texts(FINGERPRINT_TEXTS))
         except Exception:  # an encoder that cannot be reached leaves the canaries
             return fitted
 
@@ -118,8 +109,9 @@ class CalibrationMixin:
         """Return this retriever with a calibration of its own, fitted now or read from a file.
 
         Args:
-            path: A file that keeps the calibration. One that still fits (the encoder's name, and a
-                check by a dozen searches) is used; a stale one is replaced.
+            path: A file that keeps the calibration. One that still fits (the encoder's name, a
+                check by a dozen searches, and the labelled and past queries, probes and seed that
+                are given here) is used; a stale one is replaced.
             **fit_arguments: As in `calibrate`.
 
         Raises:
@@ -135,6 +127,11 @@ class CalibrationMixin:
         flow = calibrated_flow(path, self._runtime.encoder, fit_arguments)
         doer = _NowAsync(self)
         return self.with_calibration(await drive_async(flow, lambda request: request.by(doer)))
+
+    @property
+    def calibration_port(self: _Wrapper) -> RetrieverPort:
+        """The bare search, by which a calibration is learned and checked."""
+        return self._port(reranked=False)
 
     @property
     def calibration_status(self: _Wrapper) -> CalibrationStatus:
@@ -192,20 +189,15 @@ def _auto(wrapper: _Wrapper) -> Watcher:
     return wrapper._watcher
 
 
-def _without_postprocessing(wrapper: W) -> W:
-    """A wrapper as a calibration has to see it: the search and what scores it."""
-    return wrapper._replace(calibration=None, baseline=None, selector=None, annotate="none")
-
-
 def _fit_arguments(wrapper: _Wrapper, given: dict[str, Any]) -> dict[str, Any]:
     reranking = wrapper._runtime.flow.reranking
     scale = {} if reranking is None else {"rerank_scale": reranking.options.scale}
     return {"encoder": wrapper._runtime.encoder, **scale, **given}
 
 
-def _named(fitted: Calibration, seen: EncodersSeen, given: dict[str, Any]) -> Calibration:
+def _named(fitted: Calibration, port: RetrieverPort, given: dict[str, Any]) -> Calibration:
     """Return a calibration under the name of the encoder whose cosines it has learned."""
-    return fitted if "encoder" in given else replace(fitted, encoder=seen.name(fitted.encoder))
+    return fitted if "encoder" in given else replace(fitted, encoder=port.encoder_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +207,7 @@ class _Now:
     wrapper: _Wrapper
 
     def check(self, calibration: Calibration) -> CheckResult:
-        return calibration.check(self.wrapper)
+        return calibration.check(self.wrapper._port(reranked=False))
 
     def calibrate(self, **given: Any) -> Calibration:
         return self.wrapper.calibrate(**given)
@@ -228,7 +220,7 @@ class _NowAsync:
     wrapper: _Wrapper
 
     async def check(self, calibration: Calibration) -> CheckResult:
-        return await calibration.acheck(self.wrapper)
+        return await calibration.acheck(self.wrapper._port(reranked=False))
 
     async def calibrate(self, **given: Any) -> Calibration:
         return await self.wrapper.acalibrate(**given)

@@ -83,7 +83,8 @@ class CheckedSettings(BaseModel):
         try:
             super().__init__(**settings)
         except ValidationError as error:
-            raise self.configuration_error(format_validation_error(error)) from None
+            message = format_validation_error(error, type(self).model_fields)
+            raise self.configuration_error(message) from None
         self._check_keys()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -159,7 +160,7 @@ class SignalSettings(CheckedSettings):
 
     @field_validator("calibration", "baseline", mode="before")
     @classmethod
-    def _made_by_us(cls, value: object) -> object:
+    def _known_calibration(cls, value: object) -> object:
         """Reject dicts; require a `Calibration`, `"auto"` or a `Baseline`."""
         if value is None or isinstance(value, Calibration | Baseline):
             return value

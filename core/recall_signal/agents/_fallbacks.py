@@ -132,7 +132,13 @@ def _report_in(result: object, key: str) -> dict[str, Any] | None:
 
 
 def _names(field: str, given: Iterable[str]) -> frozenset[str]:
-    names = [] if isinstance(given, str) else list(given)
-    if not names or not all(isinstance(name, str) and name for name in names):
-        raise ConfigurationError(f"{field} must be a list of tool names, and not an empty one")
+    if isinstance(given, str):
+        raise ConfigurationError(f"{field} must be a list of tool names, got a text; pass [name]")
+    names = list(given)
+    wrong = [type(name).__name__ for name in names if not isinstance(name, str) or not name]
+    if wrong or not names:
+        kinds = f"one with {', '.join(sorted(set(wrong)))}" if wrong else "an empty one"
+        raise ConfigurationError(
+            f"{field} must be a list of tool names, got {kinds}; pass each tool's .name"
+        )
     return frozenset(names)

@@ -94,6 +94,8 @@ class Calibration:
         bounds: Lowest and highest cut that traffic may move the cosine line to.
         estimated_size: Number of stored texts, given or estimated from the pools of the fit.
         canaries: The results of a dozen bundled probes at the fit, which `check` compares.
+        evidence: 16 hex digits that change with the labelled and past queries, probes and seed of
+            the fit; None where none were given.
 
     Raises:
         ConfigurationError: The values cannot be applied.
@@ -125,6 +127,7 @@ class Calibration:
     bounds: tuple[float, float] | None = None
     estimated_size: int | None = None
     canaries: Canaries | None = None
+    evidence: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "encoder", self.encoder and without_secrets(self.encoder))
@@ -251,6 +254,7 @@ class Calibration:
             bounds=found.bounds,
             estimated_size=found.estimated_size,
             canaries=canaries,
+            evidence=given.evidence,
         )
         return made if given.prior == made.prior else made.with_prior(given.prior)
 

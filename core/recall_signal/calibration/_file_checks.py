@@ -24,11 +24,15 @@ __all__ = [
 ]
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
+_EVIDENCE = re.compile("[0-9a-f]{16}")
 _LONGEST_KIND, _LONGEST_WARNING, _MOST_TEXTS = 40, 500, 40
 
 
 LARGEST_COSINE = 1.0 + 1e-6
 """With the rounding of single precision."""
+
+LEAST_RISE = 0.05
+"""Least change of the probability between the lowest cosine and the highest; a fit has nearly 1."""
 
 _STREAMS = [
     [(low + at * (high - low) / 39, at / 39) for at in range(40)]
@@ -53,6 +57,8 @@ class Texts(Protocol):
     def created(self) -> str: ...
     @property
     def encoder(self) -> str | None: ...
+    @property
+    def evidence(self) -> str | None: ...
     @property
     def counts(self) -> tuple[tuple[str, int], ...]: ...
     @property
@@ -116,6 +122,8 @@ def _strange_text(loaded: Texts) -> str | None:
         return "time (created) is not in ISO 8601"
     if loaded.encoder is not None and not is_plain(loaded.encoder):
         return f"encoder is not a printable name of at most {MAX_NAME} characters"
+    if loaded.evidence is not None and not _EVIDENCE.fullmatch(loaded.evidence):
+        return "evidence is not 16 hex digits"
     kinds = [kind for kind, _ in (*loaded.counts, *loaded.quartiles)]
     if len(kinds) > _MOST_TEXTS or not all(is_plain(kind, _LONGEST_KIND) for kind in kinds):
         return f"kinds of scores are not printable names of at most {_LONGEST_KIND} characters"
@@ -166,12 +174,25 @@ def require_levels(loaded: Levels, even: Levels, line: Levels, file: str) -> Non
         ) from None
     for one in (even, line, *moved):
         _require_levels(one, file)
+    if not _rises(line, (None,)) or not _rises(line, (0.0, 0.5, 1.0)):
+        raise CalibrationError(
+            f"{file} holds a calibration whose levels do not follow the cosine: fit a new one"
+        )
     level = constant_level(loaded)
     if level is not None:
         raise CalibrationError(
             f"{file} holds a calibration that gives no query another level than {level}, by its "
             "prior or its cuts: fit a new one"
         )
+
+
+def _rises(line: Levels, coverages: Sequence[float | None]) -> bool:
+    """Return whether the probability follows the cosine at one of these coverages."""
+    for coverage in coverages:
+        low, high = (line.judge("none", top, coverage).probability or 0.0 for top in (-1.0, 1.0))
+        if high - low >= LEAST_RISE:
+            return True
+    return False
 
 
 def _require_levels(even: Levels, file: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Literal, TypeAlias, TypedDict
 
 from recall_signal._names import MAX_NAME, is_plain
@@ -80,6 +82,18 @@ class FitInput:
     max_false_none: float | None = None
     rerank_scale: RerankerScale = "unknown"
     progress: Progress | None = None
+
+    @property
+    def evidence(self) -> str | None:
+        """16 hex digits for the queries, labels, probes and seed; None without any of them.
+
+        Texts are not in it: it is a part of a SHA-256 of all of them together.
+        """
+        labels = [(label.query, label.relevant) for label in self.labelled or ()]
+        given = [self.past_queries, labels, self.probes, self.seed]
+        if not any(given):
+            return None
+        return sha256(json.dumps(given, default=str).encode()).hexdigest()[:16]
 
 
 def fit_input(
@@ -172,7 +186,12 @@ def _label(item: object) -> Label:
         query, relevant = item
         if isinstance(query, str) and relevant in (True, False):  # numpy's bools too, not "no"
             return Label(query, bool(relevant))
+        got = f"a pair of {type(query).__name__} and {type(relevant).__name__}"
+    elif isinstance(item, tuple | list):
+        got = f"a {type(item).__name__} of {len(item)}"
+    else:
+        got = type(item).__name__
     raise InvalidInputError(
         "labelled must hold pairs (query, True where something relevant is stored, else False), "
-        f"got {type(item).__name__}"
+        f"got {got}"
     )

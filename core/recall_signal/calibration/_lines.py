@@ -84,18 +84,19 @@ class Lines(NamedTuple):
         statistic = line.statistic_at(probability, self.prior)
         return None if statistic is None else self.scale.cut + self.scale.unit * statistic
 
-    def comparison(self, coverage: float | None) -> str:
+    def comparison(self, coverage: float | None, *, left_out: bool = False) -> str:
         """Return the comparison of a query with its cut, for a rationale.
 
         Args:
             coverage: The term coverage, None where the cosine alone decided.
+            left_out: Whether there was one, which did not count.
         """
         cut = self.cut_at(coverage)
         against = "on a scale" if cut is None else f"against a cut of {cut:.2f}"
         if self.words is None:
             return against
         if coverage is None:
-            return f"alone {against}"
+            return f"alone, without the words, {against}" if left_out else f"alone {against}"
         return f"and term coverage {coverage:.2f} {against} at that coverage"
 
     def following(

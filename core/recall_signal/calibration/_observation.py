@@ -182,4 +182,4 @@ def _folded(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-_EXPECTED = "search must return a number or None per candidate"
+_EXPECTED = "a search must return, and a baseline observe, a number or None per candidate"

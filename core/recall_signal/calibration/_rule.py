@@ -132,26 +132,30 @@ class Rule:
                 text = f"{figure}, not unusual for answerable queries: {LEVEL_NOTES['low']}"
                 update.update(level=judged.level, basis="labels", rationale=text)
             return copy_with(confidence, update)
+        if judged.by_words:
+            evidence = self._evidence(coverage)
+        else:
+            evidence = self._cosine_evidence[coverage is not None]
         return with_probability(
             confidence,
             judged.probability,
             judged.level,
             judged.basis,
-            self._evidence(coverage) if judged.by_words else self._cosine_evidence,
+            evidence,
             note=judged.note,
             term_coverage=coverage,
         )
 
     @cached_value
-    def _cosine_evidence(self) -> str:
-        """The comparison of every query that the cosine alone decides."""
-        return self._evidence(None)
+    def _cosine_evidence(self) -> tuple[str, str]:
+        """The comparison where the cosine alone decides: without words, or with some left out."""
+        return self._evidence(None), self._evidence(None, left_out=True)
 
-    def _evidence(self, coverage: float | None) -> str:
+    def _evidence(self, coverage: float | None, *, left_out: bool = False) -> str:
         """Return the comparison that decided, for a rationale."""
         weak = ", few documents" if self.status == "few_documents" else ""
-        against = self.lines.comparison(coverage)
-        text = f"{against} learned from this retriever (mode {self.mode}{weak})"
+        against = self.lines.comparison(coverage, left_out=left_out)
+        text = f"{against} learned by calibration (mode {self.mode}{weak})"
         if self.max_false_none is not None:
             text += f", none for at most {100 * self.max_false_none:.3g}% of answerable queries"
         return text

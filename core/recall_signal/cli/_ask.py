@@ -15,6 +15,7 @@ from recall_signal.cli._backends import Hit, SearchResult
 from recall_signal.cli._corpus import read_corpus
 from recall_signal.cli._prepared import Prepared
 from recall_signal.cli._search_options import SearchOptions, with_search_options
+from recall_signal.cli._telling import telling_part
 from recall_signal.cli._terminal import Terminal, figure, open_terminal, selection_text, snippet
 from recall_signal.confidence import RecallConfidence
 from recall_signal.errors import ConfigurationError
@@ -104,7 +105,7 @@ def _show(question: str, result: SearchResult, terminal: Terminal) -> None:
         terminal.out.print(Text(f"Selection {selection_text(result.selection)}."), width=width)
     terminal.out.print()
     for rank, hit in enumerate(result.hits, start=1):
-        _show_hit(rank, hit, terminal, width)
+        _show_hit(rank, hit, question, terminal, width)
 
 
 def _headline(result: SearchResult) -> str:
@@ -113,11 +114,13 @@ def _headline(result: SearchResult) -> str:
     return WEAK if weak else ADVICE_TEXTS[result.advice]
 
 
-def _show_hit(rank: int, hit: Hit, terminal: Terminal, width: int) -> None:
+def _show_hit(rank: int, hit: Hit, question: str, terminal: Terminal, width: int) -> None:
     cosine = figure(hit.cosine)
     head = Text.assemble(f"{rank:>2}  {cosine}  ", (terminal_text(hit.source), "cyan"))
     terminal.out.print(head, soft_wrap=True)  # a path in one piece can be clicked and copied
-    for line in snippet(hit.text, terminal.out, width - INDENT, SNIPPET_LINES):
+    cells = width - INDENT
+    text = telling_part(hit.text, question, cells * SNIPPET_LINES)
+    for line in snippet(text, terminal.out, cells, SNIPPET_LINES):
         terminal.out.print(Text(" " * INDENT + line), soft_wrap=True)
 
 

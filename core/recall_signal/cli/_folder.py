@@ -20,7 +20,7 @@ from recall_signal.errors import ConfigurationError, MissingDependencyError
 if TYPE_CHECKING:
     from langchain_text_splitters import TextSplitter
 
-__all__ = ["Folder", "TextFile", "read_folder", "split_into_passages"]
+__all__ = ["Folder", "TextFile", "read_folder", "require_folder", "split_into_passages"]
 
 MAX_BYTES = 10_000_000
 """A larger file is a dump or a log: it would take minutes to embed and drown everything else."""
@@ -79,14 +79,7 @@ def read_folder(path: Path, patterns: Sequence[str] = ()) -> Folder:
     Raises:
         ConfigurationError: It is missing, is no folder, cannot be read, or holds no text.
     """
-    try:
-        exists, is_folder = path.exists(), path.is_dir()
-    except OSError as error:
-        raise ConfigurationError(f"--docs {path} cannot be read: {error.strerror}") from None
-    if not exists:
-        raise ConfigurationError(f"--docs {path} does not exist")
-    if not is_folder:
-        raise ConfigurationError(f"--docs {path} is not a folder; give the folder that holds it")
+    require_folder(path)
     folder = Folder()
     for file in _walk(path, folder):
         try:
@@ -100,6 +93,25 @@ def read_folder(path: Path, patterns: Sequence[str] = ()) -> Folder:
             f"--docs {path} has nothing to read: expected files that {kinds}; found: {found}"
         )
     return folder
+
+
+def require_folder(path: Path) -> None:
+    """Refuse a path that is no folder.
+
+    Raises:
+        ConfigurationError: It is missing, is no folder, or cannot be read.
+    """
+    try:
+        exists, is_folder = path.exists(), path.is_dir()
+    except OSError as error:
+        raise ConfigurationError(f"--docs {path} cannot be read: {error.strerror}") from None
+    if not exists:
+        raise ConfigurationError(f"--docs {path} does not exist")
+    if not is_folder:
+        raise ConfigurationError(
+            f"--docs {path} is not a folder; give the folder that holds it, or to calibrate on one "
+            "file of JSON lines, name it by --jsonl"
+        )
 
 
 def split_into_passages(files: Sequence[TextFile]) -> list[Passage]:

@@ -10,6 +10,7 @@ from typing import Self
 from recall_signal.calibration import Calibration
 from recall_signal.cli._backends import BackendFactory, SearchBackend, load_framework
 from recall_signal.cli._corpus import Corpus, cache_folder
+from recall_signal.cli._folder import require_folder
 from recall_signal.cli._models import Selection, load_encoder, load_reranker
 from recall_signal.cli._search_options import SearchOptions
 from recall_signal.cli._terminal import Terminal
@@ -63,6 +64,7 @@ class Prepared:
         """
         calibration = options.calibration
         size = _pool_size(options)
+        require_folder(options.docs)  # before what takes seconds to load
         build = load_framework(options.framework)
         named = load_encoder(options.encoder)
         selection = Selection.load(options.selector, options.selector_timeout, terminal)

@@ -148,8 +148,8 @@ class Log:
                         continue
                     yield batch.slice(skip)
                     skip = 0
-            except duck.Error as error:
-                raise _bad_text(path, self.format, error) from None
+            except (duck.Error, RuntimeError) as error:
+                raise _stopped(path, self.format, error) from None
 
 
 def _holds(path: Path, name: str) -> bool:
@@ -241,13 +241,13 @@ def _text_log(folder: Path, files: Sequence[str], kind: Format, scorer: BatchSco
             for name, found, *_ in rows:
                 if name in (scorer.cosines, scorer.scores):
                     _check_numbers(connection, paths, name, found)
-        except duck.Error as error:
+        except (duck.Error, RuntimeError) as error:
             if kind == "csv" and scorer.cosines in str(error):
                 raise InvalidInputError(
                     f"{_shown(paths[0])} has no column {scorer.cosines}, a list of cosines for "
                     'each query, such as "[0.8, 0.3]"; name the right one'
                 ) from None
-            raise _bad_text(paths[0], kind, error) from None
+            raise _stopped(paths[0], kind, error) from None
         if not any(_has_row(connection, path, kind, given) for path in paths):
             raise InvalidInputError(f"{_shown(paths[0])} holds no row: nothing to score")
         types = {name: _column_type(name, found, scorer) for name, found, *_ in rows}
@@ -295,17 +295,26 @@ def _column_type(name: str, found: str, scorer: BatchScorer) -> str:
     return "DOUBLE" if name == scorer.term_coverage else found
 
 
+_PATTERN = re.compile(r"([*?\[])")
+
+_NO_FOLDERS = "hive_partitioning=false"
+_JSON_LINES = f"format='newline_delimited', {_NO_FOLDERS}"
+
+
 def _source(
     paths: Sequence[Path], kind: Format, types: dict[str, str], *, detect: bool = False
 ) -> str:
-    """Return the table function of DuckDB that reads text files."""
-    files = "[" + ", ".join(_literal(str(path)) for path in paths) + "]"
+    """Return the table function of DuckDB that reads these text files, and no others.
+
+    DuckDB takes a path for a pattern, and finds columns in the names of folders.
+    """
+    files = "[" + ", ".join(_literal(_PATTERN.sub(r"[\1]", str(path))) for path in paths) + "]"
     columns = "{" + ", ".join(f"{_literal(n)}: {_literal(t)}" for n, t in types.items()) + "}"
     if kind == "json":
         if detect:
-            return f"read_json({files}, format='newline_delimited', union_by_name=true)"
-        return f"read_json({files}, format='newline_delimited', columns={columns})"
-    return f"read_csv({files}, header=true, union_by_name=true, types={columns})"
+            return f"read_json({files}, {_JSON_LINES}, union_by_name=true)"
+        return f"read_json({files}, {_JSON_LINES}, columns={columns})"
+    return f"read_csv({files}, header=true, {_NO_FOLDERS}, union_by_name=true, types={columns})"
 
 
 def _literal(text: str) -> str:
@@ -314,6 +323,13 @@ def _literal(text: str) -> str:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _stopped(path: Path, kind: Format, error: Exception) -> BaseException:
+    """Return what ended a query of DuckDB, which turns Ctrl-C into an error of its own."""
+    if "interrupted" in str(error).lower():
+        return KeyboardInterrupt()
+    return _bad_text(path, kind, error) if isinstance(error, _duckdb().Error) else error
 
 
 def _bad_text(path: Path, kind: Format, error: Exception) -> InvalidInputError:

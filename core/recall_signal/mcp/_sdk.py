@@ -16,6 +16,7 @@ from mcp.shared import exceptions
 
 from recall_signal._steps.failures import FATAL
 from recall_signal.mcp._answer import Answer
+from recall_signal.mcp._outbox import SIZE, Outbox, forward
 
 __all__ = ["make_server", "must_propagate"]
 
@@ -55,8 +56,22 @@ def must_propagate(error: BaseException) -> bool:
 Handler = Callable[[types.CallToolRequestParams], Awaitable[types.CallToolResult]]
 
 
+class _Server(Server):
+    """A server of version 1 that survives a cancellation while it writes an answer."""
+
+    async def run(
+        self, read_stream: Any, write_stream: Any, *settings: Any, **options: Any
+    ) -> None:
+        """Serve one client."""
+        stream, outgoing = anyio.create_memory_object_stream[Any](SIZE)
+        outbox: Any = Outbox(stream)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(forward, outgoing, write_stream)
+            await super().run(read_stream, outbox, *settings, **options)
+
+
 def _v1(name: str, version: str, listed: types.ListToolsResult, answer: Handler) -> Server:
-    server: Server = Server(name, version)
+    server = _Server(name, version)
 
     async def list_tools(_: types.ListToolsRequest) -> types.ServerResult:
         return types.ServerResult(listed)

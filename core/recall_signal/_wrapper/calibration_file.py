@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from errno import ENOENT
 from pathlib import Path
@@ -12,6 +12,7 @@ from recall_signal._steps.driver import Steps
 from recall_signal._wrapper.auto_file import load, save
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._check import CheckResult
+from recall_signal.calibration._fit_input import fit_input
 from recall_signal.errors import CalibrationError
 
 __all__ = ["CheckNow", "FitNow", "calibrated_flow"]
@@ -47,12 +48,14 @@ def calibrated_flow(
     Args:
         path: The file; None fits in any case.
         encoder: The name of what embeds the queries, None where it is not known.
-        given: Arguments of the fit.
+        given: Arguments of the fit. Where queries, labels, probes or a seed are among them, a file
+            that was fitted with others is replaced.
 
     Raises:
         CalibrationError: The file holds something else, and is left alone.
         OSError: The file's folder does not exist, or the file cannot be written.
     """
+    given = _kept(given)
     if path is None:
         fitted: Calibration = yield FitNow(given)
         return fitted
@@ -78,12 +81,26 @@ def _adjusted(found: Calibration, given: Mapping[str, Any]) -> Calibration:
     return found
 
 
+_EVIDENCE = ("past_queries", "labelled", "probes", "seed")
+
+
 def _suits(found: Calibration, encoder: str | None, given: Mapping[str, Any]) -> bool:
-    """Return True where a saved calibration is of this encoder, and of what is given now."""
+    """Return whether a saved calibration is of this encoder, and of the evidence given now.
+
+    Raises:
+        RecallSignalError: What is given is no evidence, see `Calibration.fit`.
+    """
+    asked = fit_input(**{name: given[name] for name in _EVIDENCE if name in given}).evidence
     try:
         found.require_encoder(encoder)
     except CalibrationError:
         return False
-    if given.get("labelled") is not None:
-        return found.mode == "labelled" or found.status == "labels_do_not_separate"
-    return given.get("past_queries") is None or found.mode != "null"
+    return asked in (None, found.evidence)
+
+
+def _kept(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments with lists for iterators, which can be read once."""
+    return {
+        name: list(value) if name in _EVIDENCE and isinstance(value, Iterator) else value
+        for name, value in given.items()
+    }
