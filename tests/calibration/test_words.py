@@ -478,3 +478,34 @@ def test_a_file_whose_cut_no_traffic_could_move_is_refused(tmp_path: Path) -> No
     calibration(words=words).save(tmp_path / "c.json")
     with pytest.raises(CalibrationError, match="once queries move its cuts"):
         Calibration.load(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda v: (v["platt"].update(slope=1e-12), v.update(venn_abers=None)),
+        lambda v: v["words"]["line"].update(per_cosine=1e-12),
+    ],
+)
+def test_levels_that_do_not_follow_the_cosine_are_refused(
+    tmp_path: Path, mode: str, change: Callable[[dict[str, Any]], Any]
+) -> None:
+    FITTED[mode].save(tmp_path / "c.json")
+    assert Calibration.load(tmp_path / "c.json").words is not None
+    values = json.loads((tmp_path / "c.json").read_text())
+    change(values)
+    (tmp_path / "c.json").write_text(json.dumps(values))
+    with pytest.raises(CalibrationError, match=r"not follow the cosine|gives no query"):
+        Calibration.load(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_words_that_were_left_out_are_said_to_be(mode: str) -> None:
+    fitted, pool = FITTED[mode], Texts()(ask(1, True))
+    foreign = replace(pool, query="\u4f55\u66dc\u65e5 \u304b\u307e")
+    signal = assess(foreign, calibration=fitted)
+    assert signal.term_coverage is not None
+    judged = fitted.judge("low", max(foreign.cosines), signal.term_coverage, witness=False)
+    assert not judged.by_words
+    assert " alone, without the words, against a cut of" in signal.rationale

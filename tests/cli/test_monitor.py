@@ -1,6 +1,9 @@
 """`recall-signal monitor`: verdict, reports and exit codes."""
 
 import json
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -171,3 +174,30 @@ def test_a_report_that_cannot_be_written(log: Path, monkeypatch: pytest.MonkeyPa
     result = invoke("monitor", log, "--html", log.parent / "r.html")
     assert result.exit_code == 2
     assert "No space left" in result.stderr
+
+
+def shell(line: str, log: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line of bash in which `$MONITOR` is the command on the log."""
+    script = "from recall_signal.cli import main; main()"
+    command = shlex.join([sys.executable, "-c", script, "monitor", str(log), "--json"])
+    return subprocess.run(
+        ["bash", "-c", line.replace("$MONITOR", command)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_reader_that_leaves_is_no_change(log: Path) -> None:
+    """1 is an answer; `head` ends a program as SIGPIPE does."""
+    (log / "_monitor.json").unlink(missing_ok=True)
+    ended = shell("$MONITOR | true; exit ${PIPESTATUS[0]}", log)
+    assert (ended.returncode, ended.stderr) == (141, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="of Linux")
+def test_a_full_disk_is_said_to_be(log: Path) -> None:
+    ended = shell("$MONITOR > /dev/full", log)
+    assert ended.returncode == 2
+    assert "the output cannot be written: No space left on device" in ended.stderr

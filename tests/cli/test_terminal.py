@@ -3,8 +3,10 @@
 import sys
 from io import StringIO
 from pathlib import Path
+from typing import TextIO
 
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -14,7 +16,15 @@ from recall_signal import SelectionReport
 from recall_signal._display_words import SELECTION_TEXTS
 from recall_signal._safe_text import terminal_text
 from recall_signal.cli._telling import telling_part
-from recall_signal.cli._terminal import ProgressBar, command, selection_text, shortened, snippet
+from recall_signal.cli._terminal import (
+    ProgressBar,
+    Terminal,
+    command,
+    open_terminal,
+    selection_text,
+    shortened,
+    snippet,
+)
 from recall_signal.reports import SELECTION_REASONS
 
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=[]))
@@ -140,3 +150,41 @@ def test_applied_text() -> None:
     assert text.endswith("m19, ...")
     nothing = SelectionReport(applied=True, model="m", kept=3, dropped=0, dropped_memory_ids=[])
     assert selection_text(nothing) == "applied: m kept 3 of 3 and dropped 0"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (BrokenPipeError(), 141, ""),
+        (OSError(28, "No space left on device"), 2, "stopped by OSError"),
+    ],
+)
+def test_an_output_that_ends(
+    error: OSError, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit) as end, open_terminal():
+        raise error
+    assert end.value.exit_code == code
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="of Linux")
+def test_a_full_output_is_not_somebody_elses_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    def write_to(full: TextIO) -> None:
+        with open_terminal() as terminal:
+            terminal.out.file = full
+            terminal.out.print("something")
+
+    full = Path("/dev/full").open("w")
+    with pytest.raises(typer.Exit) as end:
+        write_to(full)
+    with pytest.raises(OSError, match="No space"):
+        full.close()
+    assert end.value.exit_code == 2
+    assert "the output cannot be written: No space left on device" in capsys.readouterr().err
+
+
+def test_a_console_whose_reader_leaves_ends_as_by_the_system() -> None:
+    with pytest.raises(SystemExit) as end:
+        Terminal.open().out.on_broken_pipe()
+    assert end.value.code == 141

@@ -295,3 +295,18 @@ def test_the_text_of_a_result_is_short() -> None:
     made = assess_many([[0.9, 0.2, 0.1]] * 1000 + [[0.1, 0.1, 0.1]])
     assert repr(made) == "Assessments(queries=1001, levels={'high': 1000, 'none': 1})"
     assert repr(assess_many(np.zeros((0, 3)))) == "Assessments(queries=0, levels={})"
+
+
+def test_a_table_of_columns_is_read_as_an_array() -> None:
+    """A frame of pandas or Arrow has one column a candidate."""
+    pandas, pa = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    values = np.array([[0.9, 0.3, 0.2], [0.2, np.nan, 0.1]])
+    whole = assess_many(values)
+    for table in (pandas.DataFrame(values), pa.table({str(n): values[:, n] for n in range(3)})):
+        assert assess_many(table).level.tolist() == whole.level.tolist()
+        assert assess_many(table).top_score.tolist() == whole.top_score.tolist()
+
+
+def test_complex_numbers_are_no_cosines() -> None:
+    with pytest.raises(InvalidInputError, match="numbers"):
+        assess_many(np.array([[0.9 + 0.1j, 0.2]]))

@@ -55,7 +55,8 @@ def test_both_what_belongs_to_an_encoder_and_what_does_not_are_checked() -> None
     [
         ({"k": 0}, "k: input should be greater than or equal to 1, got 0"),
         ({"pool_size": "a secret"}, "pool_size: input should be a valid integer, got str"),
-        ({"colour": 1}, "colour: there is no such setting"),
+        ({"colour": 1}, "colour: there is no such setting$"),
+        ({"pool_sise": 1}, "there is no such setting; did you mean pool_size?"),
         ({"score_kind": "cosin"}, "cosin"),
         ({"calibration": {"mode": "null"}}, "come from Calibration.fit"),
         ({"metadata_key": "score"}, "metadata_key 'score' has a meaning of its own"),

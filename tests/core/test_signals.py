@@ -128,6 +128,14 @@ def test_what_else_is_in_a_report_stays_in_it() -> None:
     assert report_in(FIELDS) == {"confidence": FIELDS}
 
 
+def test_a_tool_that_is_not_ours_may_give_its_page_itself() -> None:
+    """As `create_retriever_tool` of LangChain does."""
+    page = [Document("a"), Document("b", metadata={"recall": REPORT})]
+    message = ToolMessage("a, b", artifact=page, tool_call_id="1")
+    assert report_in(message) == report_in([message]) == REPORT
+    assert report_in(ToolMessage("a", artifact=page[:1], tool_call_id="1")) is None
+
+
 def test_what_is_read_is_a_copy() -> None:
     for holder in (REPORT, FIELDS, STRONG):
         report = report_in(holder)
@@ -297,6 +305,11 @@ def test_pages_worth_reading_speak_before_better_levels() -> None:
         ({"selection": {"applied": True, "kept": 0}}, "fallback"),
         ({"selection": {"applied": True, "kept": 1}}, "read"),
         ({"selection": "none"}, "read"),
+        ({"documents": []}, "fallback"),
+        ({"nodes": ()}, "fallback"),
+        ({"documents": ["a"], "advice": None}, "read"),
+        ({"documents": [], "advice": "read"}, "read"),
+        ({"documents": None}, "read"),
     ],
 )
 def test_the_advice_of_a_report_goes_before_its_level(report: Any, expected: str) -> None:

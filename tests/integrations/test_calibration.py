@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recall_signal import Baseline, Calibration, CalibrationError, ConfigurationError, Thresholds
+from recall_signal import (
+    Baseline,
+    Calibration,
+    CalibrationError,
+    ConfigurationError,
+    InvalidInputError,
+    Thresholds,
+)
 from tests.frameworks import FRAMEWORKS, QUERY, Framework
 
 COSINES = np.linspace(0.95, 0.1, 60).tolist()
@@ -117,3 +124,16 @@ def test_a_retriever_without_cosines_cannot_be_calibrated(framework: Framework) 
 def test_what_is_neither_is_refused(framework: Framework, setting: str) -> None:
     with pytest.raises(ConfigurationError, match="got dict"):
         over(framework, **{setting: {"scale": 1}})
+
+
+def test_other_labels_are_fitted_anew(framework: Framework, tmp_path: Any) -> None:
+    labels = [(f"{QUERY} {n}", n % 2 == 0) for n in range(40)]
+    path = tmp_path / "c.json"
+    first = over(framework).calibrated(path, labelled=labels[:20]).current_calibration
+    again = over(framework).calibrated(path, labelled=iter(labels[:20])).current_calibration
+    kept = over(framework).calibrated(path).current_calibration
+    more = over(framework).calibrated(path, labelled=labels).current_calibration
+    assert first == again == kept
+    assert dict(more.counts)["labelled queries"] == 40
+    with pytest.raises(InvalidInputError, match="a pair of str and str"):
+        over(framework).calibrated(path, labelled=[("a question", "yes")])

@@ -221,3 +221,17 @@ def test_nothing_of_a_query_is_logged(caplog: pytest.LogCaptureFixture) -> None:
         wrapped().invoke(QUERY)
     ours = [r for r in caplog.records if "recall_signal" in r.name]
     assert ours == []
+
+
+async def test_a_fit_within_a_chain_is_nobodys_run() -> None:
+    """Of its hundreds of searches a trace would have as many runs."""
+    tracer, cosines = Tracer(), [0.9, *[0.3] * 40]
+    wrapped = RecallRetriever.from_vectorstore(simple_store(41, cosines), k=2)
+
+    async def afit(_: str) -> Any:
+        return await wrapped.acalibrate()
+
+    step = RunnableLambda(lambda _: wrapped.calibrate(), afunc=afit)
+    step.invoke("now", {"callbacks": [tracer]})
+    await step.ainvoke("now", {"callbacks": [tracer]})
+    assert (tracer.runs, tracer.events) == ([], [])

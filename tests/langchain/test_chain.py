@@ -508,3 +508,9 @@ def test_the_prompt_and_the_model_are_seen_from_outside() -> None:
     made = chain(prompt=prompt)
     assert prompt in made.get_prompts()
     assert "Answering" in {node.name for node in made.get_graph().nodes.values()}
+
+
+def test_a_chain_says_what_it_gives() -> None:
+    made = chain()
+    assert made.OutputType is AIMessage
+    assert "content" in made.get_output_jsonschema()["properties"]

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import ToolMessage
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import START, MessagesState, StateGraph
 
-from langchain_recall_signal import RecallRetriever, create_recall_tool
-from tests.langchain.agent_fakes import memory
+from langchain_recall_signal import RecallRetriever, create_recall_chain, create_recall_tool
+from recall_signal import parse_report
+from tests.langchain.agent_fakes import LEVELS, Answering, Boom, memory
 
 HEADERS = {
     "high": "[recall: high] 4 results on this topic: read.",
@@ -107,3 +108,52 @@ def test_metadata_that_holds_itself_costs_no_time() -> None:
     retriever = RecallRetriever(retriever=RunnableLambda(lambda question: page))
     artifact = called(create_recall_tool(retriever, "memory", "x"), "q").artifact
     assert len(json.dumps(artifact)) < 1_000_000
+
+
+def behind(way: str, retriever: RecallRetriever) -> Any:
+    """A retriever as LangChain's own combinators hold it."""
+    field = ConfigurableField(id="choice")
+    held: dict[str, Any] = {
+        "configuration": retriever.with_config(tags=["t"]),
+        "retry": retriever.with_retry(),
+        "fallbacks": retriever.with_fallbacks([memory()]),
+        "fields": retriever.configurable_fields(k=field),
+        "alternatives": retriever.configurable_alternatives(field, other=memory(k=1)),
+        "all": retriever.configurable_fields(k=field).with_retry().with_fallbacks([memory()]),
+    }
+    return held[way]
+
+
+@pytest.mark.parametrize(
+    "way", ["configuration", "retry", "fallbacks", "fields", "alternatives", "all"]
+)
+async def test_a_retriever_behind_a_combinator_keeps_its_signal(way: str) -> None:
+    tool = create_recall_tool(behind(way, memory()), "memory", "The team's memory")
+    chain = create_recall_chain(behind(way, memory()), Answering(), on_absent="refuse")
+    for question in ("high", "none"):
+        for message in (called(tool, question), await acalled(tool, question)):
+            assert message.text.startswith(HEADERS[question])
+        for answer in (chain.invoke(question), await chain.ainvoke(question)):
+            report = parse_report(answer)
+            assert report is not None
+            assert (report.confidence.level, report.advice) == (question, LEVELS[question])
+
+
+async def test_a_configuration_chooses_the_retriever() -> None:
+    for way, choice, count in (("fields", 2, 2), ("alternatives", "other", 1)):
+        tool = create_recall_tool(behind(way, memory()), "memory", "The team's memory")
+        chosen: Any = {"configurable": {"choice": choice}}
+        call = {"type": "tool_call", "name": "memory", "id": "1", "args": {"query": "high"}}
+        for message in (tool.invoke(call, chosen), await tool.ainvoke(call, chosen)):
+            assert len(message.artifact["documents"]) == count
+
+
+async def test_a_fallback_is_asked_where_the_retriever_fails() -> None:
+    failing = RecallRetriever(retriever=RunnableLambda(fail_always))
+    tool = create_recall_tool(failing.with_fallbacks([memory()]), "memory", "The team's memory")
+    for message in (called(tool, "high"), await acalled(tool, "high")):
+        assert message.text.startswith(HEADERS["high"])
+
+
+def fail_always(_: str) -> list[Document]:
+    raise Boom

@@ -1,11 +1,12 @@
 """Where the cosines come from: declared, store, stored vectors, embedded again, or nowhere."""
 
 import pytest
-from llama_index.core import SummaryIndex
+from llama_index.core import SummaryIndex, VectorStoreIndex
+from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from llama_index_recall_signal import RecallRetriever
+from llama_index_recall_signal import DemoEmbedding, RecallRetriever
 from recall_signal import ConfigurationError, Thresholds
 from recall_signal.testing import vectors_with_cosines
 from tests.llama_index.fakes import (
@@ -106,3 +107,43 @@ def test_an_encoder_without_a_name_goes_by_its_class() -> None:
     RecallRetriever(retriever, encoder, thresholds=Thresholds(encoder="MockEmbedding"))
     with pytest.raises(ConfigurationError, match="cannot be used with 'MockEmbedding'"):
         RecallRetriever(retriever, encoder, thresholds=Thresholds(encoder="a"))
+
+
+async def test_an_encoder_of_its_own_remembers_no_events() -> None:
+    """Its manager of callbacks would, one for each query, until a trace begins on it."""
+    encoder = texts_with_cosines([0.8, 0.1])
+    wrapped = RecallRetriever(ListRetriever(scored(None, None)), encoder)
+    for _ in range(5):
+        wrapped.recall(QUERY)
+        await wrapped.arecall(QUERY)
+    assert sum(map(len, encoder.callback_manager.trace_map.values())) == 0
+    assert len(encoder.encoder.queries) == 10
+
+
+def test_a_handler_of_its_own_hears_the_encoder() -> None:
+    encoder, handler = texts_with_cosines([0.8, 0.1]), LlamaDebugHandler(print_trace_on_end=False)
+    encoder.callback_manager = CallbackManager([handler])
+    RecallRetriever(ListRetriever(scored(None, None)), encoder).recall(QUERY)
+    assert handler.get_event_pairs(CBEventType.EMBEDDING)
+
+
+def test_the_scale_is_also_that_of_the_key_of_a_score() -> None:
+    wrapped = RecallRetriever(ListRetriever(scored(0.5, 0.4)), Embedding(), calibration="auto")
+    assert wrapped._replace(k=1)._watcher is wrapped._watcher
+    other = wrapped._replace(score_key="score", score_kind="cosine")
+    assert other._watcher is not wrapped._watcher
+
+
+def test_an_empty_question_that_cannot_be_searched_is_no_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Strict(DemoEmbedding):
+        def _get_query_embedding(self, query: str) -> list[float]:
+            if not query:
+                raise TypeError("no text")
+            return super()._get_query_embedding(query)
+
+    index = VectorStoreIndex([TextNode(text="one")], embed_model=Strict())
+    with caplog.at_level("WARNING"):
+        assert RecallRetriever(index.as_retriever()).recall("").confidence.reason == "empty_query"
+    assert caplog.messages == []

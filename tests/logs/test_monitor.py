@@ -399,3 +399,93 @@ def test_metrics(tmp_path: Path) -> None:
         'recall_signal_last_day_seconds{retriever="a"} 1767571200',
     ):
         assert line in text.splitlines()
+
+
+# Logs and states that somebody else wrote, or a wrong clock.
+
+
+def test_a_wrong_clock_does_not_silence_the_days_before(tmp_path: Path) -> None:
+    write_days(tmp_path, 30)
+    write_day(tmp_path, date_of(30), normal_tops(30, mean=0.9))
+    assert monitor(tmp_path).status == "changed"
+    write_day(tmp_path, "9000-01-01", [0.5])
+    report = monitor(tmp_path)
+    assert report.status == "changed"
+    assert report.verdict[0].endswith("Rows dated in the future are left out: 1.")
+    assert max(report.series[0].days) == date_of(30)
+
+
+def test_a_log_of_the_future_alone_is_quiet(tmp_path: Path) -> None:
+    write_day(tmp_path, "9000-01-01", [0.5])
+    report = monitor(tmp_path)
+    assert (report.status, report.series[0].rows) == ("quiet", 0)
+    assert "left out: 1." in report.verdict[0]
+    assert report.to_dict()
+    assert log_html(report)
+
+
+def test_the_state_of_another_log_is_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_day(tmp_path / name, date_of(ord(name) % 3), [0.5])
+    monitor(tmp_path / "a", state=tmp_path / "state.json")
+    before = (tmp_path / "state.json").read_bytes()
+    with pytest.raises(ConfigurationError, match="another log"):
+        monitor(tmp_path / "b", state=tmp_path / "state.json")
+    assert (tmp_path / "state.json").read_bytes() == before
+
+
+def test_a_log_that_can_only_be_read_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    write_days(tmp_path, 3)
+    monkeypatch.setattr(state_module, "write", refuse)
+    assert monitor(tmp_path).series[0].rows == 900
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        monitor(tmp_path, state=tmp_path / "own.json")
+
+
+DAY_ONE = pa.array([0], pa.timestamp("us"))
+
+
+@pytest.mark.parametrize(
+    ("cosines", "measured"),
+    [
+        (pa.array([[0.5, 0.25]], pa.list_(pa.float32(), 2)), 1),
+        (pa.array([None], pa.list_(pa.float32(), 2)), 0),
+        (pa.array([None], pa.null()), 0),
+        (pa.array([[None]], pa.list_(pa.null())), 0),
+        (pa.array([[1, 0]], pa.large_list(pa.int64())), 1),
+    ],
+)
+def test_lists_of_every_kind_are_read(cosines: pa.Array, measured: int, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"ts": DAY_ONE, "cosines": cosines}), tmp_path / "x.parquet")
+    (series,) = monitor(tmp_path).series
+    (day,) = series.days.values()
+    assert (day.rows, day.measured) == (1, measured)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"ts": DAY_ONE, "cosines": [["0.5"]]}, "column cosines of x.parquet must hold a list"),
+        ({"ts": DAY_ONE, "cosines": [[[0.5]]]}, "must hold a list of cosines"),
+        ({"ts": DAY_ONE, "cosines": [0.5]}, "must hold a list of cosines"),
+        ({"ts": [1_790_000_000], "cosines": [[0.5]]}, "must hold times, got int64"),
+    ],
+)
+def test_columns_of_something_else_are_refused(columns: Any, words: str, tmp_path: Path) -> None:
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+    with pytest.raises(InvalidInputError, match=words):
+        monitor(tmp_path)
+
+
+def test_rows_without_a_time_are_of_no_day(tmp_path: Path) -> None:
+    times = pa.array([None, 0, 1], pa.timestamp("us"))
+    pq.write_table(
+        pa.table({"ts": times, "cosines": [[0.9], [0.5], [0.5]]}), tmp_path / "x.parquet"
+    )
+    (series,) = monitor(tmp_path).series
+    assert {name: day.rows for name, day in series.days.items()} == {"1970-01-01": 2}

@@ -14,6 +14,7 @@ import pytest
 from recall_signal import ConfigurationError, InvalidInputError, RecallConfidence
 from recall_signal.confidence import unknown
 from recall_signal.logs import BatchScorer, LogWriter, append_canaries, score, score_batch
+from recall_signal.logs import _sources as sources_module
 from tests.logs.made import Query, record, write
 from tests.logs.scoring import fitted
 
@@ -172,3 +173,55 @@ def test_a_column_that_not_every_file_has_is_null_there(tmp_path: Path) -> None:
     (tmp_path / "log" / "a.jsonl").write_text('{"cosines": [null]}\n')
     (tmp_path / "log" / "b.jsonl").write_text('{"id": 1}\n')
     assert score(tmp_path / "log", tmp_path / "out").levels == {"unknown": 2}
+
+
+def lines(path: Path, *tops: float) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps({"cosines": [top, 0.1, 0.1]}) + "\n" for top in tops))
+
+
+def tops(path: Path, out: Path) -> list[float]:
+    rows = scored_rows(score(path, out).path)
+    assert set(rows[0]) == set(scored_columns())
+    return [row["top_score"] for row in rows]
+
+
+def scored_columns() -> list[str]:
+    names = ("level", "top_score", "prominence", "relative_margin", "result_count")
+    return [*names, "basis", "reason"]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_names_that_look_like_patterns_are_names(ending: str, tmp_path: Path) -> None:
+    """DuckDB would read other files by them, twice or in their place."""
+    for folder, top in (("x*y", 0.9), ("xzy", 0.8)):
+        for name, more in (("log[1]", 0.01), ("log1", 0.02), ("log?", 0.03), ("b*", 0.04)):
+            path = tmp_path / "log" / folder / f"{name}.{ending}"
+            lines(path, top + more)
+            if ending == "csv":
+                path.write_text(f'cosines\n"[{top + more}, 0.1, 0.1]"\n')
+    found = tops(tmp_path / "log", tmp_path / "out.parquet")
+    assert sorted(found) == [0.81, 0.82, 0.83, 0.84, 0.91, 0.92, 0.93, 0.94]
+    one = tmp_path / "log" / "x*y" / f"log[1].{ending}"
+    assert tops(one, tmp_path / "one.parquet") == [0.91]
+
+
+def test_folders_are_no_columns(tmp_path: Path) -> None:
+    lines(tmp_path / "env=prod" / "cosines=3" / "a.jsonl", 0.5)
+    for log in (tmp_path / "env=prod", tmp_path / "env=prod" / "cosines=3" / "a.jsonl"):
+        assert tops(log, tmp_path / f"{log.name}.parquet") == [0.5]
+
+
+def test_ctrl_c_while_texts_are_read_is_ctrl_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB turns it into an error of its own."""
+    lines(tmp_path / "a.jsonl", 0.5)
+    for text, raised in (("Query interrupted", KeyboardInterrupt), ("panic", RuntimeError)):
+
+        def fail(*_: object, text: str = text) -> bool:
+            raise RuntimeError(text)
+
+        monkeypatch.setattr(sources_module, "_has_row", fail)
+        with pytest.raises(raised):
+            score(tmp_path / "a.jsonl", tmp_path / "out.parquet")

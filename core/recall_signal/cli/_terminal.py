@@ -45,11 +45,22 @@ TRACEBACK = "RECALL_SIGNAL_TRACEBACK"
 FAILED = 2
 """Exit code of an error, foreseen or not: 1 is an answer of `monitor`."""
 
+BROKEN_PIPE = 141
+"""Exit code of a program whose output nobody reads any more: 128 and the number of SIGPIPE."""
+
 LINE_SECONDS = 5.0
 """Time between two lines of progress in a log."""
 
 NAME_CELLS = 40
 """Width of a model's name in a sentence."""
+
+
+class _Console(Console):
+    """A console whose reader may leave, as `head` does."""
+
+    def on_broken_pipe(self) -> None:
+        """End as a program that the system ends for it: 1 is an answer of `monitor`."""
+        raise SystemExit(BROKEN_PIPE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +73,7 @@ class Terminal:
     @classmethod
     def open(cls) -> Self:
         """Return consoles on standard output and standard error."""
-        return cls(Console(highlight=False), Console(stderr=True, highlight=False))
+        return cls(_Console(highlight=False), _Console(stderr=True, highlight=False))
 
     def note(self, text: str, *, whole: bool = False) -> None:
         """Print a remark; a `whole` one is not wrapped, so that it can be copied."""
@@ -88,7 +99,12 @@ def open_terminal() -> Iterator[Terminal]:
         raise typer.Exit(FAILED) from None
     except (KeyboardInterrupt, SystemExit, typer.Exit, typer.Abort):
         raise
+    except BrokenPipeError:
+        raise typer.Exit(BROKEN_PIPE) from None
     except BaseException as error:  # an extension's panic is no Exception
+        if isinstance(error, OSError) and _module(error).startswith("rich."):
+            terminal.error(f"the output cannot be written: {error.strerror}")
+            raise typer.Exit(FAILED) from None
         if os.environ.get(TRACEBACK) == "1":
             for line in traceback.format_exc().splitlines():
                 terminal.note(line, whole=True)
@@ -98,6 +114,12 @@ def open_terminal() -> Iterator[Terminal]:
             "traceback, which may quote texts and keys"
         )
         raise typer.Exit(FAILED) from None
+
+
+def _module(error: BaseException) -> str:
+    """Return the module that raised."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__"))
 
 
 def _place(error: BaseException) -> str:

@@ -147,7 +147,7 @@ class CachedEncoder:
             why = getattr(error, "strerror", None) or error
             raise ConfigurationError(
                 f"the vector cache {self._path} cannot be used: {why}; "
-                "choose another file, in a folder that can be written to"
+                "give a folder that can be written to, by --cache"
             ) from None
         except sqlite3.DatabaseError as error:
             raise self._damaged(str(error)) from None

@@ -241,6 +241,8 @@ def _text_log(folder: Path, files: Sequence[str], kind: Format, scorer: BatchSco
             for name, found, *_ in rows:
                 if name in (scorer.cosines, scorer.scores):
                     _check_numbers(connection, paths, name, found)
+            if not any(_has_row(connection, path, kind, given) for path in paths):
+                raise InvalidInputError(f"{_shown(paths[0])} holds no row: nothing to score")
         except (duck.Error, RuntimeError) as error:
             if kind == "csv" and scorer.cosines in str(error):
                 raise InvalidInputError(
@@ -248,8 +250,6 @@ def _text_log(folder: Path, files: Sequence[str], kind: Format, scorer: BatchSco
                     'each query, such as "[0.8, 0.3]"; name the right one'
                 ) from None
             raise _stopped(paths[0], kind, error) from None
-        if not any(_has_row(connection, path, kind, given) for path in paths):
-            raise InvalidInputError(f"{_shown(paths[0])} holds no row: nothing to score")
         types = {name: _column_type(name, found, scorer) for name, found, *_ in rows}
         nothing = ", ".join(f"NULL::{found} AS {_quoted(name)}" for name, found in types.items())
         schema = connection.execute(f"SELECT {nothing} LIMIT 0").fetch_arrow_table().schema

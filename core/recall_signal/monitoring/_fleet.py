@@ -130,7 +130,8 @@ def _tenant(place: Path) -> Tenant:
     except FileNotFoundError:
         return Tenant(place.name, "never_fitted", last_day=last_day)
     except (CalibrationError, OSError) as error:
-        return Tenant(place.name, "unreadable", type(error).__name__, last_day=last_day)
+        why = str(error) if isinstance(error, CalibrationError) else type(error).__name__
+        return Tenant(place.name, "unreadable", why, last_day=last_day)
     created = calibration.created
     try:
         records = read_canary_ends(log)

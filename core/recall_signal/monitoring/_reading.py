@@ -68,7 +68,9 @@ def read_part(part: Path) -> Tally:
 
     tally: Tally = {}
     try:
-        columns = _columns(part, pq.read_schema(part))
+        schema = pq.read_schema(part)
+        columns = _columns(part, schema)
+        _check_types(part, schema)
         names = [name for name in NAMES if name in columns]
         with pq.ParquetFile(part, read_dictionary=names) as file:
             for batch in file.iter_batches(BATCH, columns=columns):
@@ -92,12 +94,37 @@ def _columns(part: Path, schema: pa.Schema) -> list[str]:
     return [name for name in (*NEEDED, *NAMES, "probability") if name in schema.names]
 
 
+def _check_types(part: Path, schema: pa.Schema) -> None:
+    """Refuse times that are none, and lists of something else than numbers."""
+    types = require_arrow().types
+    time, cosines = schema.field("ts").type, schema.field("cosines").type
+    if not (types.is_timestamp(time) or types.is_date(time) or types.is_string(time)):
+        raise InvalidInputError(f"the column ts of {part.name} must hold times, got {time}")
+    lists = types.is_list(cosines) or types.is_large_list(cosines)
+    if types.is_null(cosines):
+        return
+    if not (lists or types.is_fixed_size_list(cosines)) or not (
+        types.is_floating(cosines.value_type)
+        or types.is_integer(cosines.value_type)
+        or types.is_null(cosines.value_type)
+    ):
+        raise InvalidInputError(
+            f"the column cosines of {part.name} must hold a list of cosines for each query, got "
+            f"{cosines}"
+        )
+
+
 def _days_of(batch: pa.RecordBatch) -> Iterator[tuple[Key, Day]]:
-    """The figures of a batch, one entry for each retriever and day in it."""
+    """The figures of a batch, one entry for each retriever and day in it.
+
+    Rows without a time are of no day, and left out.
+    """
     import pyarrow as pa
 
+    if batch["ts"].null_count:
+        batch = batch.filter(batch["ts"].is_valid())
     stamps = batch["ts"].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
-    days = stamps.fill_null(0).to_numpy(zero_copy_only=False) // DAY
+    days = stamps.to_numpy(zero_copy_only=False) // DAY
     if len(days) and not FIRST <= days.min() <= days.max() <= LAST:
         raise pa.ArrowInvalid("a time before 1900 or after 9999")
     columns = {name: _codes(batch, name) for name in NAMES}
@@ -163,8 +190,13 @@ def top_cosines(column: pa.Array) -> NDArray[np.float64]:
     """Return the highest cosine of each list, NaN where there is none.
 
     Args:
-        column: A list array of floats; nulls of both kinds are passed over.
+        column: A list array of numbers, or nulls only; nulls of both kinds are passed over.
     """
+    types = require_arrow().types
+    if types.is_null(column.type) or types.is_null(column.type.value_type):
+        return np.full(len(column), np.nan)
+    if types.is_fixed_size_list(column.type):
+        column = column.cast(require_arrow().list_(column.type.value_type))
     tops = np.full(len(column), np.nan)
     offsets = column.offsets.to_numpy()
     values = column.values.slice(offsets[0], offsets[-1] - offsets[0])

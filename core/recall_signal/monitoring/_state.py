@@ -7,7 +7,8 @@ again ends with the very file of one that was not.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -21,6 +22,8 @@ from recall_signal.monitoring._days import Count, Day, SavedDay
 from recall_signal.monitoring._reading import Tally, list_parts, read_part
 
 __all__ = ["STATE_FILE", "State", "read_log"]
+
+_logger = logging.getLogger(__name__)
 
 STATE_FILE = "_monitor.json"
 
@@ -98,7 +101,11 @@ class _Saved:
 
 
 def read_log(
-    log: str | Path, state_path: Path | None = None, progress: Progress | None = None
+    log: str | Path,
+    state_path: Path | None = None,
+    progress: Progress | None = None,
+    *,
+    is_own: bool = False,
 ) -> State:
     """Read the parts of a log that its state has not, and save the state.
 
@@ -109,6 +116,8 @@ def read_log(
         log: A folder or a file.
         state_path: Where the state is kept; None keeps none.
         progress: Called with the parts read and the parts to read.
+        is_own: Whether the state lies in the log's own folder. It is then this log's, and where it
+            cannot be written, everything is read anew next time.
 
     Raises:
         ConfigurationError: The state cannot be read or written, or is that of something else.
@@ -118,6 +127,8 @@ def read_log(
     root = Path(log) if Path(log).is_dir() else Path(log).parent
     names = {part.relative_to(root).as_posix(): part for part in parts}
     state = _load(state_path)
+    if state_path is not None and not is_own:
+        _require_own(state, state_path, names)
     sizes = {name: part.stat().st_size for name, part in names.items()}
     if any(state.parts.get(name, size) != size for name, size in sizes.items()):
         state = State()
@@ -128,13 +139,22 @@ def read_log(
             progress(done, len(todo))
         state.add(name, sizes[name], read_part(names[name]))
         if monotonic() - saved > SAVE_EVERY:
-            _save(state, state_path)
+            _save(state, state_path, is_own=is_own)
             saved = monotonic()
     if progress is not None:
         progress(len(todo), len(todo))
     if todo:
-        _save(state, state_path)
+        _save(state, state_path, is_own=is_own)
     return state
+
+
+def _require_own(state: State, path: Path, names: Collection[str]) -> None:
+    """Refuse the state of another log, whose figures would be added to those of this one."""
+    if state.parts and names and not state.parts.keys() & {*names}:
+        raise ConfigurationError(
+            f"the state {path.name} knows none of this log's parts: it is that of another log, or "
+            "of one whose parts were all removed; give each log a state of its own, or remove it"
+        )
 
 
 def _load(path: Path | None) -> State:
@@ -160,13 +180,16 @@ def _load(path: Path | None) -> State:
     return saved.state()
 
 
-def _save(state: State, path: Path | None) -> None:
+def _save(state: State, path: Path | None, *, is_own: bool) -> None:
     if path is None:
         return
     try:
         write(path, state.to_dict())
     except OSError as error:
+        if is_own:
+            _logger.info("the state is not kept (%s)", type(error).__name__)
+            return
         raise ConfigurationError(
             f"the state {path.name} cannot be written ({type(error).__name__}); give a path that "
-            "can be, or none"
+            "can be"
         ) from None

@@ -40,6 +40,7 @@ class Series:
         canaries: One for each record of canaries.
         findings: Everything that changed, in order of time.
         since: First day of what counts as new.
+        later: Rows that are dated later than tomorrow, and left out.
     """
 
     retriever: str
@@ -48,6 +49,7 @@ class Series:
     canaries: Sequence[CanaryVerdict]
     findings: Sequence[Finding]
     since: str
+    later: int = 0
 
     @property
     def current(self) -> list[Finding]:
@@ -57,7 +59,7 @@ class Series:
     @property
     def began(self) -> str:
         """The first day that the log knows of, ISO date."""
-        return min([*self.days, *(verdict.day for verdict in self.canaries)])
+        return min([*self.days, *(verdict.day for verdict in self.canaries)], default=self.since)
 
     @property
     def rows(self) -> int:
@@ -120,7 +122,8 @@ def monitor(
     Args:
         log: The folder of a `LogWriter`, or one Parquet file.
         calibration: The one in use; canaries are compared with it as well.
-        state: File of the state; None puts it into a log's folder, and keeps none for a file.
+        state: File of the state; None puts it into a log's folder where that can be written to, and
+            keeps none for a file.
         since: Days for which a change of the traffic is reported.
         progress: Called with the parts read and the parts to read.
 
@@ -132,7 +135,7 @@ def monitor(
         raise ConfigurationError(f"since must be a whole number of at least 1, got {since!r:.20}")
     folder = Path(log)
     kept = Path(state) if state is not None else folder / STATE_FILE if folder.is_dir() else None
-    found = read_log(log, kept, progress).by_retriever()
+    found = read_log(log, kept, progress, is_own=state is None).by_retriever()
     records = read_canaries(folder) if folder.is_dir() else []
     if not found and not records:
         raise InvalidInputError(
@@ -157,7 +160,11 @@ def _series(
 ) -> Series:
     """The report on one retriever; canaries without a name are everybody's."""
     own = [record for record in records if record.retriever in (None, name)]
-    today = f"{datetime.now(UTC):%Y-%m-%d}"  # part of a day has other questions than a whole one
+    now = datetime.now(UTC)
+    today = f"{now:%Y-%m-%d}"  # part of a day has other questions than a whole one
+    tomorrow = f"{now + timedelta(1):%Y-%m-%d}"  # a clock may be that wrong
+    later = sum(day.rows for at, day in days.items() if at > tomorrow)
+    days = {at: day for at, day in days.items() if at <= tomorrow}
     whole = {at: day for at, day in days.items() if at != today}
     comparisons = compare_days(whole)
     verdicts = judge_canaries(own, calibration)
@@ -167,9 +174,10 @@ def _series(
         *canary_findings(verdicts, own, calibration),
     ]
     findings.sort(key=lambda found: (found.day, found.kind))
-    last = max([*days, *(verdict.day for verdict in verdicts)])
+    last = max([*days, *(verdict.day for verdict in verdicts)], default=today)
+    last = min(last, tomorrow)
     first = (date.fromisoformat(last) - timedelta(since - 1)).isoformat()
-    return Series(name, days, comparisons, verdicts, findings, first)
+    return Series(name, days, comparisons, verdicts, findings, first, later)
 
 
 def _last_day(days: Mapping[str, Day]) -> dict[str, object] | None:
@@ -189,8 +197,9 @@ def _last_day(days: Mapping[str, Day]) -> dict[str, object] | None:
 
 def _verdict(series: Series) -> str:
     name = f"{series.retriever}: " if series.retriever else ""
+    left_out = f" Rows dated in the future are left out: {series.later}." if series.later else ""
     if series.current:
-        return name + " ".join(found.text for found in series.current)
+        return name + " ".join(found.text for found in series.current) + left_out
     young = series.began > series.since
     since = f"the log began on {series.began}" if young else series.since
     parts = [f"nothing changed since {since}"]
@@ -200,4 +209,4 @@ def _verdict(series: Series) -> str:
         )
     if not series.canaries:
         parts.append("no canaries are logged, so encoder and texts are not watched")
-    return f"{name}Quiet: {'; '.join(parts)}."
+    return f"{name}Quiet: {'; '.join(parts)}.{left_out}"
