@@ -175,11 +175,12 @@ def test_a_full_output_is_not_somebody_elses_failure(capsys: pytest.CaptureFixtu
             terminal.out.file = full
             terminal.out.print("something")
 
-    full = Path("/dev/full").open("w")
-    with pytest.raises(typer.Exit) as end:
+    with (
+        pytest.raises(OSError, match="No space"),
+        Path("/dev/full").open("w") as full,
+        pytest.raises(typer.Exit) as end,
+    ):
         write_to(full)
-    with pytest.raises(OSError, match="No space"):
-        full.close()
     assert end.value.exit_code == 2
     assert "the output cannot be written: No space left on device" in capsys.readouterr().err
 

@@ -118,7 +118,7 @@ def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
 
 
 LINES = {
-    "deep": ("[" * 5000 + "]" * 5000, "cannot be read as JSON lines at line 2"),
+    "deep": ("[" * 12_000 + "]" * 12_000, "cannot be read as JSON lines at line 2"),
     "texts": ('["0.5", "0.2"]', "cosines hold texts or truth values"),
     "mixed": ('[0.5, "0.2"]', "cosines hold texts or truth values"),
     "truth": ("[true]", "cosines hold texts or truth values"),
