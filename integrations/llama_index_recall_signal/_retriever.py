@@ -194,6 +194,16 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
         encoder = encoder_of(self._fields, self._arm)
         return LlamaIndexPort(bare, encoder, lambda: bare._runtime.encoder)
 
+    def __repr__(self) -> str:
+        """Name the settings that were given: of objects their class, since some hold a key."""
+        given = {name: getattr(self._fields, name) for name in self._fields.model_fields_set}
+        plain = (str, int, float, Calibration, AutoCalibration)
+        shown = [
+            f"{name}={value!r}" if isinstance(value, plain) else f"{name}={type(value).__name__}"
+            for name, value in sorted(given.items(), key=lambda item: item[0] != "retriever")
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
     @property
     def retriever(self) -> BaseRetriever:
         """The wrapped retriever."""

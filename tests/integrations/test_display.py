@@ -9,6 +9,7 @@ from recall_signal import Baseline
 from recall_signal.selection import Answer, SelectionRequest
 from tests.calibration.toys import WORDS, calibration
 from tests.frameworks import STRONG, Framework
+from tests.llama_index import fakes as li
 
 
 class Second:
@@ -116,3 +117,13 @@ async def test_a_prompt_shows_the_text(framework: Framework) -> None:
     printer = Printer()
     response._repr_pretty_(printer, False)
     assert printer.seen == str(response)
+
+
+def test_a_retriever_is_named_in_a_line(framework: Framework) -> None:
+    """Not with all figures of its calibration, nor with what an encoder holds."""
+    shown = repr(framework.over(calibration=calibration()))
+    assert shown.startswith("RecallRetriever(")
+    assert "calibration=Calibration(mode='null', status='ok', encoder=" in shown
+    assert "platt" not in shown
+    if framework.name == "llama_index":
+        assert "embed_model=Embedding" in repr(framework.over(embed_model=li.Embedding()))

@@ -57,7 +57,7 @@ VERSION = 2
 """Of the file format. Version 1 had other names and a hub correction."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Calibration:
     """The scale of one retriever: one encoder on one corpus.
 
@@ -493,6 +493,12 @@ class Calibration:
             even = replace(loaded, prior=0.5, cuts=DEFAULT_CUTS, max_false_none=None)
             require_levels(loaded, even, replace(even, floor=None, venn_abers=None), file)
         return loaded
+
+    def __repr__(self) -> str:
+        """Name the fit; its figures would fill a page."""
+        names = ("mode", "status", "encoder", "created")
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"Calibration({shown})"
 
     def __str__(self) -> str:
         return summary_of(self)
