@@ -48,7 +48,7 @@ class LangChainSettings(RetrieverSettings):
 
 
 def store_of(retriever: Runnable[Any, Any]) -> object:
-    """The store under a retriever, or the first one inside; it may be exchanged at any time."""
+    """Return the store under a retriever, or the first inside; it may be exchanged."""
     store = getattr(unwrap(retriever), "vectorstore", None)
     return first_store(retriever) if store is None else store
 

@@ -22,7 +22,7 @@ EXTRA = "langchain"
 
 
 def load(name: str) -> Any:
-    """The object of that name.
+    """Return the object of that name.
 
     Raises:
         MissingDependencyError: langchain or langgraph is not installed, or too old.

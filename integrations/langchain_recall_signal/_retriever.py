@@ -160,7 +160,7 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
         search_kwargs: dict[str, Any] | None = None,
         **settings: Any,
     ) -> Self:
-        """The short way: wrap `store.as_retriever(...)`.
+        """Wrap `store.as_retriever(...)`, the short way.
 
         Args:
             store: Any LangChain vector store.

@@ -126,7 +126,7 @@ class _Listener(BaseSpanHandler[Any]):
 
     @classmethod
     def class_name(cls) -> str:
-        """The component's name."""
+        """Return the component's name."""
         return "RecallSignalListener"
 
     def new_span(

@@ -37,7 +37,7 @@ class RecallLogHandler(BaseEventHandler):
 
     @classmethod
     def class_name(cls) -> str:
-        """The component's name."""
+        """Return the component's name."""
         return "RecallLogHandler"
 
     def handle(self, event: BaseEvent, **_: Any) -> None:

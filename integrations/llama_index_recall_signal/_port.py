@@ -87,7 +87,7 @@ class LlamaIndexPort:
 
 
 def _may_call_a_model(retriever: object) -> bool:
-    """A fusion keeps a model, but calls it only for further queries."""
+    """Return whether a model may be called; a fusion calls its own for further queries."""
     if type(retriever) is QueryFusionRetriever and retriever.num_queries <= 1:
         return holds_instance(retriever._retrievers, (BaseLLM,), is_data)
     return holds_instance(retriever, (BaseLLM,), is_data)

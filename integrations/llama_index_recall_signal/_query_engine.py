@@ -133,7 +133,7 @@ class RecallQueryEngine(OptionsQueryEngine):
         return self._engine
 
     def retrieve(self, query_bundle: QueryBundle, **options: Any) -> list[NodeWithScore]:
-        """The nodes that the engine would answer from; options as in `query`."""
+        """Return the nodes that the engine would answer from; options as in `query`."""
         with call_options(parse_options(options)):
             return self._engine.retrieve(query_bundle)
 
@@ -152,7 +152,7 @@ class RecallQueryEngine(OptionsQueryEngine):
         nodes: list[NodeWithScore],
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
-        """The engine's own answer from these nodes: nothing is retrieved here."""
+        """Return the engine's own answer from these nodes: nothing is retrieved here."""
         return self._engine.synthesize(query_bundle, nodes, additional_source_nodes)
 
     async def asynthesize(
@@ -233,7 +233,7 @@ _SETTINGS = RetrieverFields.model_fields.keys() - {"retriever"}
 
 
 def _recalling(retriever: BaseRetriever, settings: dict[str, Any]) -> RecallRetriever:
-    """The retriever with the signal around it."""
+    """Return the retriever with the signal around it."""
     unknown_names = sorted(settings.keys() - _SETTINGS)
     if unknown_names:
         raise _wrong(f"there is no setting {', '.join(unknown_names)}")
@@ -248,7 +248,7 @@ def _recalling(retriever: BaseRetriever, settings: dict[str, Any]) -> RecallRetr
 
 
 def _with_signal(engine: BaseQueryEngine, settings: dict[str, Any]) -> BaseQueryEngine:
-    """The engine with the signal around its retriever, where it lets that be replaced."""
+    """Return the engine with the signal around its retriever, where it lets that be replaced."""
     if type(engine) is RetrieverQueryEngine:
         recalling = _recalling(engine.retriever, settings)
         return engine if recalling is engine.retriever else engine.with_retriever(recalling)

@@ -33,7 +33,7 @@ class RecallTelemetryHandler(BaseEventHandler):
 
     @classmethod
     def class_name(cls) -> str:
-        """The component's name."""
+        """Return the component's name."""
         return "RecallTelemetryHandler"
 
     def handle(self, event: BaseEvent, **_: Any) -> None:

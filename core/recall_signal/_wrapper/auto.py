@@ -89,7 +89,7 @@ def _require_place(path: Path) -> None:
 
 
 def as_auto(given: Any) -> AutoCalibration | None:
-    """The settings that `calibration=` asks for, None where it is something else.
+    """Return the settings that `calibration=` asks for, None where it is something else.
 
     Raises:
         ConfigurationError: It is a text other than `"auto"`.

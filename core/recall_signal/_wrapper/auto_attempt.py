@@ -53,7 +53,7 @@ AttemptSteps = Steps[Requests | Fit, None]
 def attempt_flow(
     state: AutoState, attempt: Attempt, port: RetrieverPort, pace: Pace
 ) -> AttemptSteps:
-    """A fit, or a check with the fit that it may call for; ends the attempt whatever happens.
+    """Fit, or check and fit where that calls for it; end the attempt whatever happens.
 
     No error leaves this flow but an exit of the interpreter or a cancellation.
     """
@@ -97,7 +97,7 @@ FINDINGS = {
 
 
 def _check(calibration: Calibration, pace: Pace) -> Steps[Requests, CheckResult]:
-    """A check at this pace."""
+    """Check at this pace."""
     flow = check_flow(calibration.canaries)
     try:
         request = next(flow)
@@ -119,7 +119,7 @@ def _check(calibration: Calibration, pace: Pace) -> Steps[Requests, CheckResult]
 
 
 def _fit(state: AutoState, attempt: Attempt, port: RetrieverPort, pace: Pace) -> AttemptSteps:
-    """The calibration from the file where another process has made it, else from a fit."""
+    """Return the calibration from the file where another process has made it, else from a fit."""
     path = state.settings.path
     if path is not None:
         lock = FileLock(path)

@@ -130,7 +130,7 @@ class AutoCalibrator:
         self._state.refuse_encoder(encoder)
 
     def entry(self) -> dict[str, str | None] | None:
-        """The part of a report that names the calibration in use; None where it is off."""
+        """Return the part of a report that names the calibration in use; None where it is off."""
         fitted, status = self._state.calibration, self.status
         if fitted is None:
             return None if status == "off" else {"id": None, "created": None, "status": status}
@@ -139,11 +139,11 @@ class AutoCalibrator:
     # Queries.
 
     def begin_query(self) -> None:
-        """A query begins; searches in the background pause."""
+        """Note that a query begins; searches in the background pause."""
         self._state.queries.begin()
 
     def end_query(self) -> None:
-        """A query has ended, whatever came of it."""
+        """Note that a query has ended, whatever came of it."""
         self._state.queries.end()
 
     def after_query(self, observed: Observed | None) -> None:

@@ -23,7 +23,7 @@ LOCK_BYTES = 100
 
 
 def load(path: str | Path) -> Calibration | None:
-    """The calibration in this file, None where there is no file.
+    """Return the calibration in this file, None where there is no file.
 
     Raises:
         CalibrationError: The file holds something else, or cannot be read.

@@ -102,7 +102,7 @@ class Pace:
         queries.start_counting()
 
     def ask(self, query: str) -> Steps[Ask | Wait, Pool]:
-        """One search of a fit; an empty pool where the budget has no room for it.
+        """Search once for a fit; return an empty pool where the budget has no room for it.
 
         Raises:
             Abandoned: Several searches in a row failed with all their retries.
@@ -126,7 +126,7 @@ class Pace:
         return pool
 
     def search(self, query: str) -> Steps[Ask | Wait, Pool]:
-        """One search, when nobody is in its way, repeated after errors."""
+        """Search once, when nobody is in its way, repeated after errors."""
         attempt = 0
         while True:
             yield from self._pause()
@@ -151,12 +151,12 @@ class Pace:
                 return pool
 
     def embed(self, texts: Sequence[str]) -> Steps[Embed | Wait, Any]:
-        """One call of the encoder, when nobody is in its way."""
+        """Call the encoder once, when nobody is in its way."""
         yield from self._pause()
         return (yield Embed(texts))
 
     def _timed(self, query: str) -> Steps[Ask | Wait, Pool]:
-        """The search, and the time that it leaves to others after it."""
+        """Return the search, and the time that it leaves to others after it."""
         self.searches += 1
         started = self._clock()
         with self._queries.searching():

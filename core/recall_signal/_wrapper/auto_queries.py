@@ -29,20 +29,20 @@ class QueryCounter:
             self.seen = self.overlapped = 0
 
     def begin(self) -> None:
-        """A query begins."""
+        """Note that a query begins."""
         with self._lock:
             self.running += 1
             self.seen += 1
             self.overlapped += self._is_searching
 
     def end(self) -> None:
-        """A query has ended, whatever came of it."""
+        """Note that a query has ended, whatever came of it."""
         with self._lock:
             self.running -= 1
 
     @contextmanager
     def searching(self) -> Iterator[None]:
-        """A search in the background runs."""
+        """Hold while a search in the background runs."""
         with self._lock:
             self._is_searching = True
             self.overlapped += self.running

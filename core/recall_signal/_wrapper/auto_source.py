@@ -48,13 +48,13 @@ class Watcher(Protocol):
         """The reason why levels are uncalibrated, where more is known than the status says."""
 
     def entry(self) -> dict[str, str | None] | None:
-        """The part of a report that names the calibration in use; None where there is none."""
+        """Return the part of a report that names the calibration in use, None without."""
 
     def begin_query(self) -> None:
-        """A query begins."""
+        """Note that a query begins."""
 
     def end_query(self) -> None:
-        """A query has ended."""
+        """Note that a query has ended."""
 
     def after_query(self, observed: Observed | None) -> None:
         """Learn from a query."""
@@ -150,7 +150,7 @@ class WatchedCalibration:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """A query runs; searches in the background pause."""
+        """Hold while a query runs; searches in the background pause."""
         self.watcher.begin_query()
         try:
             yield
@@ -212,7 +212,7 @@ def watcher_of(
 
 
 def _figures(outcome: _Outcome) -> Observed | None:
-    """The top cosine and the term coverage, None where nothing was measured."""
+    """Return the top cosine and the term coverage, None where nothing was measured."""
     if outcome.confidence.level == "unknown":
         return None
     known: list[float] = [c for c in outcome.cosines if c is not None and isfinite(c)]

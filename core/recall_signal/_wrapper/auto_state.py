@@ -130,7 +130,7 @@ class AutoState:
         self._notice = None
 
     def successor(self) -> AutoState:
-        """A state for a fork of this process: with the calibration, and nothing that runs.
+        """Return a state for a fork of this process: with the calibration, and nothing that runs.
 
         Takes no lock, since a thread that is not there may hold it.
         """
@@ -176,7 +176,7 @@ class AutoState:
     # Queries.
 
     def observe(self, pair: Observed | None) -> None:
-        """A query without filters has ended; its figures join the window, if it has any."""
+        """Let the figures of a query without filters join the window, if it has any."""
         with self._lock:
             self._since_check += 1
             if pair is not None:
@@ -201,7 +201,7 @@ class AutoState:
     # Attempts.
 
     def due(self) -> Purpose | None:
-        """The attempt that the last query has made due."""
+        """Return the attempt that the last query has made due."""
         with self._lock:
             if self._blocked or self._is_busy():
                 return None
@@ -259,7 +259,7 @@ class AutoState:
             return self._attempt is attempt and not self.stop.is_set()
 
     def turn_into_fit(self, attempt: Attempt, finding: str) -> None:
-        """A check found a change: levels are uncalibrated until the fit that follows."""
+        """Turn a check into a fit: levels are uncalibrated until it is done."""
         with self._lock:
             if self._attempt is attempt:
                 attempt.purpose = "fit"
@@ -299,7 +299,7 @@ class AutoState:
             self._status, self._notice = status, notice
 
     def cut_short(self, attempt: Attempt) -> None:
-        """An attempt was cancelled with its loop, or its thread has to stop."""
+        """End an attempt whose loop was cancelled, or whose thread has to stop."""
         with self._lock:
             if self._attempt is attempt:
                 self._attempt, self.times_cut_short = None, self.times_cut_short + 1

@@ -47,7 +47,7 @@ class TrafficWindow:
         self._pairs.clear()
 
     def moved(self, calibration: Calibration | None) -> Calibration | None:
-        """The calibration in force: the fitted one until 30 queries have joined."""
+        """Return the calibration in force: the fitted one until 30 queries have joined."""
         if calibration is None or len(self._pairs) < MIN_QUERIES:
             return calibration
         if self._base is not calibration or self._since >= EVERY:

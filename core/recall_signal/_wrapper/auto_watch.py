@@ -91,15 +91,15 @@ class CalibrationWatch:
         return type(None), ()
 
     def entry(self) -> dict[str, str | None]:
-        """The part of a report that names the calibration in use."""
+        """Return the part of a report that names the calibration in use."""
         used = self._calibration
         return {"id": calibration_id(used), "created": used.created, "status": self.status}
 
     def begin_query(self) -> None:
-        """A query begins."""
+        """Note that a query begins."""
 
     def end_query(self) -> None:
-        """A query has ended."""
+        """Note that a query has ended."""
 
     def after_query(self, observed: Observed | None) -> None:  # noqa: ARG002
         """After the first query, compare the fingerprints in a thread."""
@@ -120,7 +120,7 @@ class CalibrationWatch:
                 task.add_done_callback(read_silently)
 
     def recalibrate(self) -> None:
-        """Refused: a calibration that was passed is frozen.
+        """Refuse: a calibration that was passed is frozen.
 
         Raises:
             ConfigurationError: Always.

@@ -43,7 +43,7 @@ class FitNow:
 def calibrated_flow(
     path: str | Path | None, encoder: str | None, given: Mapping[str, Any]
 ) -> Steps[CheckNow | FitNow, Calibration]:
-    """The calibration of a retriever, fitted only where the file does not have it.
+    """Return the calibration of a retriever, fitted only where the file does not have it.
 
     Args:
         path: The file; None fits in any case.

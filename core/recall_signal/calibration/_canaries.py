@@ -90,12 +90,12 @@ class Canaries:
 
 @cache
 def canary_queries() -> tuple[str, ...]:
-    """The canaries' texts: the first probes of a fit with the default seed."""
+    """Return the canaries' texts: the first probes of a fit with the default seed."""
     return tuple(probe.text for probe in choose_probes(CANARIES, 0))
 
 
 def sighting(query: str, found: Any) -> Sighting | None:
-    """The figures of a search, None where it brought no usable cosine back."""
+    """Return the figures of a search, None where it brought no usable cosine back."""
     try:
         pool = as_pool(found)
         top = top_of(pool.cosines)
@@ -107,7 +107,7 @@ def sighting(query: str, found: Any) -> Sighting | None:
 
 
 def overlap(then: Sighting, now: Sighting) -> float | None:
-    """The share of the first candidates that still are among the first, None where not known."""
+    """Return the share of the first candidates that still are; None where not known."""
     if not then.first or not now.first:
         return None
     kept = set(then.first)
@@ -117,7 +117,7 @@ def overlap(then: Sighting, now: Sighting) -> float | None:
 def summarise(
     first: Mapping[str, Sighting], again: Mapping[str, Sighting], fingerprint: Fingerprint | None
 ) -> Canaries:
-    """Figures of the canaries that were seen once, and of those that were repeated."""
+    """Return the figures of the canaries that were seen once, and of those that were repeated."""
     pairs = [(first[query], sight) for query, sight in again.items() if query in first]
     shares = [share for pair in pairs if (share := overlap(*pair)) is not None]
     return Canaries(
@@ -131,7 +131,7 @@ def summarise(
 def recorded(
     flow: Steps[Request | Compute, Fitted], request: Callable[[str], Request]
 ) -> Steps[Request | Compute, tuple[Fitted, Canaries | None]]:
-    """A fit, with the canaries it asked; those that it did not ask are asked after it.
+    """Run a fit and record its canaries; those that it did not ask are asked after it.
 
     A canary whose search fails is left out.
 
@@ -190,7 +190,7 @@ def _keep(query: str, found: Any, seen: dict[str, Sighting]) -> None:
 
 
 def _first(pool: Pool) -> tuple[int, ...]:
-    """The best candidates, whatever order the pool has them in."""
+    """Return the best candidates, whatever order the pool has them in."""
     column: Sequence[Any] | None = pool.ids if pool.texts is None else pool.texts
     if column is None:
         return ()

@@ -129,7 +129,7 @@ def direct_async(port: RetrieverPort) -> Callable[[Ask | Embed], Awaitable[Any]]
 
 
 def check_flow(canaries: Canaries | None) -> Generator[Ask | Embed, Any, CheckResult]:
-    """The steps of one check."""
+    """Return the steps of one check."""
     if canaries is None:
         return CheckResult("not_measurable", {"canaries": 0})
     same_encoder, distance = yield from ask_fingerprint(canaries)
@@ -170,7 +170,7 @@ def ask_fingerprint(
 
 
 def _ask_again(canaries: Canaries) -> Steps:
-    """The pairs (then, now) of the canaries that bring a cosine back both times."""
+    """Return the pairs (then, now) of the canaries that bring a cosine back both times."""
     then = {sight.query: sight for sight in canaries.seen}
     pairs: list[tuple[Sighting, Sighting]] = []
     failed = 0

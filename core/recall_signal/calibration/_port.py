@@ -31,13 +31,13 @@ class RetrieverPort(Protocol):
         """True where a search is known to call a language model, or to change what is stored."""
 
     def search(self, query: str) -> Pool:
-        """The pool of a query, with ids and texts."""
+        """Return the pool of a query, with ids and texts."""
 
     async def asearch(self, query: str) -> Pool:
         """`search`, asynchronously."""
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors | None:
-        """The vectors of these queries, None where no encoder can be reached."""
+        """Return the vectors of these queries, None where no encoder can be reached."""
 
     async def aembed_texts(self, texts: Sequence[str]) -> Vectors | None:
         """`embed_texts`, asynchronously."""
@@ -58,19 +58,19 @@ class SearchPort:
     only_on_request: bool = False
 
     def search(self, query: str) -> Pool:
-        """The pool that the function returns."""
+        """Return the pool that the function returns."""
         return as_pool(self.function(query))
 
     async def asearch(self, query: str) -> Pool:
-        """The pool that the function returns once it is awaited."""
+        """Return the pool that the function returns once it is awaited."""
         found = self.function(query)
         return as_pool(await found if hasattr(found, "__await__") else found)
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors | None:
-        """None: a function has no encoder."""
+        """Return None: a function has no encoder."""
 
     async def aembed_texts(self, texts: Sequence[str]) -> Vectors | None:
-        """None: a function has no encoder."""
+        """Return None: a function has no encoder."""
 
 
 class _Wrapper(Protocol):
@@ -85,7 +85,7 @@ Searchable: TypeAlias = "RetrieverPort | _Wrapper | Callable[[str], object]"
 
 
 def port_of(retriever: Searchable) -> RetrieverPort:
-    """The port of a wrapper, of a plain search function, or the port itself.
+    """Return the port of a wrapper, of a plain search function, or the port itself.
 
     Raises:
         ConfigurationError: It is none of these.

@@ -192,7 +192,7 @@ def _draw_levels(ax: Axes, cosines: list[float], thresholds: Thresholds | None) 
 
 
 def _needed(cosines: list[float], thresholds: Thresholds) -> list[tuple[str, float]]:
-    """The lowest top cosine for each level over this background.
+    """Return the lowest top cosine for each level over this background.
 
     Found by bisection on `recall_signal.assess` itself, so that a line cannot disagree
     with the rules. Only the mean of the background counts there, so one value stands in for it.

@@ -110,7 +110,7 @@ CanarySteps: TypeAlias = Generator[Ask | Embed, Any, CanaryRecord]
 
 
 def canary_flow(*, retriever: str | None, encoder: str | None, created: str | None) -> CanarySteps:
-    """The steps of asking them all; a search that fails is left out."""
+    """Return the steps of asking them all; a search that fails is left out."""
     tops: dict[str, float] = {}
     failed = 0
     for probe in choose_probes(DAILY, 0):
@@ -151,7 +151,7 @@ def append_canaries(folder: str | Path, record: CanaryRecord) -> None:
 
 
 def read_canaries(folder: str | Path) -> list[CanaryRecord]:
-    """The canaries of a log in order of time; lines that cannot be read are passed over.
+    """Return the canaries of a log in order of time; lines that cannot be read are passed over.
 
     Raises:
         InvalidInputError: The file is a link, no regular file, cannot be read or is too long.
@@ -161,7 +161,7 @@ def read_canaries(folder: str | Path) -> list[CanaryRecord]:
 
 
 def read_canary_ends(folder: str | Path) -> list[CanaryRecord]:
-    """The last canaries of a log, behind the first ones with the same calibration.
+    """Return the last canaries of a log, behind the first ones with the same calibration.
 
     These two say whether anything changed; most logs need no more.
 

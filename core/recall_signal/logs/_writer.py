@@ -128,7 +128,7 @@ class LogWriter:
         worker.put(row)
 
     def _after_fork(self) -> Worker:
-        """The worker of this process, which was forked from the one that has the old worker."""
+        """Return the worker of this process, a fork of the one that has the old worker."""
         if self._pid != os.getpid():  # a thread that is not here may hold the lock
             self._lock, self._pid = Lock(), os.getpid()
         with self._lock:

@@ -155,5 +155,5 @@ def judge_canaries(
 
 
 def _with_fit(verdict: CanaryVerdict, against_fit: CanaryVerdict) -> CanaryVerdict:
-    """The verdict against the calibration's dozen where that one finds something."""
+    """Return the verdict against the calibration's dozen where that one finds something."""
     return verdict if against_fit.change is None else against_fit

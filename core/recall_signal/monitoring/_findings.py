@@ -73,7 +73,7 @@ def traffic_findings(comparisons: Sequence[Comparison]) -> list[Finding]:
 
 
 def _first_of_spells(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The first day of each run of changed days."""
+    """Return the first day of each run of changed days."""
     runs = groupby(comparisons, lambda one: one.traffic_changed or one.share_changed)
     return [next(iter(run)) for changed, run in runs if changed]
 

@@ -34,7 +34,7 @@ FIRST, LAST = -25_567, 2_932_896
 
 
 def list_parts(log: str | Path) -> list[Path]:
-    """The Parquet files of a log, a folder or one file, in order of their paths.
+    """Return the Parquet files of a log, a folder or one file, in order of their paths.
 
     Names that begin with `_` or `.` are passed over, as every reader of partitioned folders does.
 
@@ -115,7 +115,7 @@ def _check_types(part: Path, schema: pa.Schema) -> None:
 
 
 def _days_of(batch: pa.RecordBatch) -> Iterator[tuple[Key, Day]]:
-    """The figures of a batch, one entry for each retriever and day in it.
+    """Return the figures of a batch, one entry for each retriever and day in it.
 
     Rows without a time are of no day, and left out.
     """

@@ -130,7 +130,7 @@ def _marks(frame: _Frame, days: Sequence[str], marks: Mapping[str, str]) -> list
 
 
 def _band(frame: _Frame, line: Line) -> str:
-    """The range of a line, over the days that have one."""
+    """Return the range of a line, over the days that have one."""
     edges = [
         (at, low, high)
         for at, (low, high) in enumerate(zip(line.low, line.high, strict=True))
@@ -143,7 +143,7 @@ def _band(frame: _Frame, line: Line) -> str:
 
 
 def _strokes(frame: _Frame, line: Line) -> list[str]:
-    """The line and its points."""
+    """Return the line and its points."""
     known = [(at, value) for at, value in enumerate(line.values) if value is not None]
     points = " ".join(f"{frame.x(at):.1f},{frame.y(value):.1f}" for at, value in known)
     dots = "".join(

@@ -158,7 +158,7 @@ def _series(
     calibration: Calibration | None,
     since: int,
 ) -> Series:
-    """The report on one retriever; canaries without a name are everybody's."""
+    """Return the report on one retriever; canaries without a name are everybody's."""
     own = [record for record in records if record.retriever in (None, name)]
     now = datetime.now(UTC)
     today = f"{now:%Y-%m-%d}"  # part of a day has other questions than a whole one
