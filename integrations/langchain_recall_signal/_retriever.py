@@ -363,10 +363,6 @@ _CONVERSATION = frozenset(
 those that it keeps for itself begin with two underscores. A user's name is a tenant."""
 
 
-_UNSET: tuple[object, ...] = (None, "", [], ())
-"""What a server without users says of the user."""
-
-
 def _is_plain(kwargs: Mapping[str, object], config: RunnableConfig | None) -> bool:
     """Return True for a call without filter and without a configuration of a tenant.
 
@@ -378,9 +374,14 @@ def _is_plain(kwargs: Mapping[str, object], config: RunnableConfig | None) -> bo
     for given in (config, var_child_runnable_config.get()):
         configurable |= (given or {}).get("configurable") or {}
     return all(
-        name in _CONVERSATION or name.startswith("__") or value in _UNSET
+        name in _CONVERSATION or name.startswith("__") or _is_unset(value)
         for name, value in configurable.items()
     )
+
+
+def _is_unset(value: object) -> bool:
+    """Return whether it is what a server without users says of the user."""
+    return value is None or (type(value) in (str, list, tuple) and not value)
 
 
 def _finish(outcome: Outcome[Document], responses: list[RecallResponse] | None) -> list[Document]:

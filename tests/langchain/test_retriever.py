@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -10,6 +11,7 @@ from langchain_core.runnables import ConfigurableField, Runnable, RunnableConfig
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from langchain_recall_signal import RecallResponse, RecallRetriever
+from langchain_recall_signal._retriever import _is_plain
 from recall_signal import ConfigurationError, InvalidResultError, assess
 from tests.langchain.fakes import QUERY, Encoder, documents, entry, plain, simple_store
 
@@ -288,3 +290,21 @@ class TestErrors:
         retriever = RecallRetriever(retriever=inner)
         assert len(retriever.invoke(QUERY)) == len(await retriever.ainvoke(QUERY)) == 2
         assert len(calls) == 4
+
+
+@pytest.mark.parametrize(
+    ("configurable", "plain"),
+    [
+        ({}, True),
+        ({"thread_id": "1", "checkpoint_ns": "", "__pregel_task_id": "2"}, True),
+        ({"run_id": "1", "graph_id": "g", "assistant_id": "a", "langgraph_request_id": "r"}, True),
+        ({"user_id": "", "langgraph_auth_user": None, "langgraph_auth_permissions": []}, True),
+        ({"user_id": "ann"}, False),
+        ({"langgraph_auth_user_id": 0}, False),
+        ({"filter": np.array([1, 2])}, False),
+    ],
+    ids=repr,
+)
+def test_a_run_of_a_server_is_no_tenant_and_a_user_is_one(configurable: Any, plain: bool) -> None:
+    assert _is_plain({}, {"configurable": configurable}) is plain
+    assert not _is_plain({"filter": 1}, {"configurable": configurable})

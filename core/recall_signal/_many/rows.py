@@ -77,7 +77,8 @@ def read_rows(given: ArrayLike | pa.Array | pa.ChunkedArray) -> Rows:
 
 def _is_arrow(given: object) -> bool:
     """Return whether Arrow hands the values over; a table of columns is read as an array."""
-    is_table = hasattr(given, "__array__") and len(getattr(given, "shape", ())) == 2
+    shape = getattr(given, "shape", None)
+    is_table = hasattr(given, "__array__") and isinstance(shape, tuple) and len(shape) == 2
     return not is_table and any(
         hasattr(given, name) for name in ("__arrow_c_array__", "__arrow_c_stream__")
     )
