@@ -3,6 +3,8 @@
 import asyncio
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -715,3 +717,64 @@ def test_vectors_may_be_arrays() -> None:
     outcome = run(World(candidates(), embed), with_cache())
     assert outcome.pool.cosines == pytest.approx([0.9, 0.5, 0.0])
     assert all(type(cosine) is float for cosine in outcome.pool.cosines)
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit, KeyboardInterrupt])
+async def test_a_flow_that_may_not_see_an_error_ends_with_it(error: type[BaseException]) -> None:
+    """Left to the collector it would end at any moment: also while CPython sets a variable."""
+    ended: list[str] = []
+
+    def flow(name: str) -> Search[Item]:
+        try:
+            yield Fetch()  # type: ignore[misc]
+        finally:
+            ended.append(name)
+        raise AssertionError
+
+    def fail(_: object) -> None:
+        raise error
+
+    async def afail(_: object) -> None:
+        raise error
+
+    kept = []
+    with pytest.raises(error) as stopped:
+        drive(flow("sync"), fail)
+    kept.append(stopped)  # its traceback holds the flow
+    assert ended == ["sync"]
+    with pytest.raises(error) as stopped:
+        await drive_async(flow("async"), afail)
+    kept.append(stopped)
+    assert ended == ["sync", "async"]
+
+
+COLLECTED = """
+import gc
+from contextvars import ContextVar
+from recall_signal._steps.driver import drive
+from recall_signal.selection import collect_selections
+
+gc.set_threshold(20, 3, 3)
+variables = [ContextVar(str(number)) for number in range(20)]
+
+def flow():
+    with collect_selections():
+        yield
+
+def fail(_):
+    raise GeneratorExit
+
+for number in range(20_000):
+    try:
+        drive(flow(), fail)
+    except GeneratorExit as error:
+        cycle = [error]
+        cycle.append(cycle)
+    for variable in variables:
+        variable.set([number])
+"""
+
+
+def test_no_collector_closes_a_flow_while_a_variable_is_set() -> None:
+    """CPython 3.11 does not survive that."""
+    subprocess.run([sys.executable, "-c", COLLECTED], check=True, timeout=60)

@@ -43,6 +43,10 @@ def drive(
 ) -> Result:
     """Run a flow to its end and perform each request synchronously.
 
+    A flow that may not see an error is closed here. The garbage collector would close it at any
+    moment, and its end gives context variables back: CPython's do not survive that while another is
+    being set.
+
     Args:
         flow: Yields the requests.
         perform: Performs one request.
@@ -63,6 +67,9 @@ def drive(
         return result
     except _Passed as passed:
         stopped = passed.error
+    except BaseException:
+        flow.close()
+        raise
     raise stopped
 
 
@@ -104,6 +111,9 @@ async def drive_async(
     except StopIteration as stop:
         result: Result = stop.value
         return result
+    except BaseException:
+        flow.close()
+        raise
 
 
 def contained_steps(steps: Steps[Asked, Result]) -> Steps[Asked, Result]:
