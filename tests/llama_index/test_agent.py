@@ -2,14 +2,17 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent, ToolCallResult
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
 from llama_index.core.tools import FunctionTool, QueryEngineTool, RetrieverTool
 from llama_index.core.workflow import Context
 
 from llama_index_recall_signal import (
+    RecallAgent,
     RecallQueryEngine,
     RecallRetriever,
     RecallRouterQueryEngine,
@@ -218,8 +221,19 @@ async def test_two_agents_at_once_keep_to_themselves() -> None:
     assert offers == [[False, False, False], [False, True, True]] * 3
 
 
+class OfEachRun(ScriptedLLM):
+    """Looks, then searches the web, then is done: in each run, whatever others do meanwhile."""
+
+    def _next(self, messages: Sequence[ChatMessage]) -> ChatResponse:
+        turn = sum(message.role == MessageRole.TOOL for message in messages)
+        self.script.insert(0, [[LOOK], [WEB], []][min(turn, 2)])
+        return super()._next(messages)
+
+
 async def test_one_agent_serves_runs_at_the_same_time() -> None:
-    runner, llm = agent([[LOOK], [LOOK], [WEB], [WEB]], notes(WEAK), web())
+    llm = OfEachRun(script=[])
+    tools = [notes(WEAK), web()]
+    runner = RecallAgent(llm=llm, tools=tools, retriever_tools=["notes"], fallback_tools=["web"])
     await asyncio.gather(runner.run(QUERY), runner.run(QUERY))
     assert sum("web" in names for names in llm.offered) == 4
 
