@@ -132,3 +132,24 @@ async def test_a_fit_has_the_name_of_the_encoder_whose_cosines_came_back() -> No
     wrapper = Wrapper(encoder="another")
     assert wrapper.calibrate().encoder == (await wrapper.acalibrate()).encoder == "another"
     assert wrapper.calibrate(encoder="given").encoder == "given"
+
+
+class Unreached(Port):
+    """Searches, but its encoder cannot be reached for texts of one's own."""
+
+    def embed_texts(self, _: object) -> None:
+        raise OSError
+
+    async def aembed_texts(self, _: object) -> None:
+        raise OSError
+
+
+async def test_an_encoder_that_cannot_be_reached_leaves_the_canaries() -> None:
+    class Silent(Wrapper):
+        def _port(self, *, reranked: bool) -> Port:
+            return Unreached(self.toy, self.encoder)
+
+    for fitted in (Silent().calibrate(), await Silent().acalibrate()):
+        assert fitted.decides
+        assert fitted.canaries is not None
+        assert fitted.canaries.fingerprint is None

@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -778,3 +779,13 @@ for number in range(20_000):
 def test_no_collector_closes_a_flow_while_a_variable_is_set() -> None:
     """CPython 3.11 does not survive that."""
     subprocess.run([sys.executable, "-c", COLLECTED], check=True, timeout=60)
+
+
+def test_a_collection_may_end_in_another_context() -> None:
+    """As where a loop that stopped leaves a coroutine to the collector."""
+    block = collect_selections()
+    copy_context().run(block.__enter__)
+    block.__exit__(None, None, None)
+    with collect_selections() as collected:
+        publish_selection(NOT_CONFIGURED)
+    assert collected == [NOT_CONFIGURED]
