@@ -1,5 +1,6 @@
 """Texts made safe to show, and the progress bar."""
 
+import os
 import sys
 from io import StringIO
 from pathlib import Path
@@ -168,21 +169,25 @@ def test_an_output_that_ends(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="of Linux")
-def test_a_full_output_is_not_somebody_elses_failure(capsys: pytest.CaptureFixture[str]) -> None:
-    def write_to(full: TextIO) -> None:
+def test_an_output_that_refuses_is_not_somebody_elses_failure(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """As a full disk does; here what it writes to can only be read."""
+
+    def write_to(output: TextIO) -> None:
         with open_terminal() as terminal:
-            terminal.out.file = full
+            terminal.out.file = output
             terminal.out.print("something")
 
+    (tmp_path / "read").touch()
     with (
-        pytest.raises(OSError, match="No space"),
-        Path("/dev/full").open("w") as full,
+        pytest.raises(OSError, match="Bad file"),
+        os.fdopen(os.open(tmp_path / "read", os.O_RDONLY), "w") as output,
         pytest.raises(typer.Exit) as end,
     ):
-        write_to(full)
+        write_to(output)
     assert end.value.exit_code == 2
-    assert "the output cannot be written: No space left on device" in capsys.readouterr().err
+    assert "the output cannot be written: Bad file descriptor" in capsys.readouterr().err
 
 
 def test_a_console_whose_reader_leaves_ends_as_by_the_system() -> None:
