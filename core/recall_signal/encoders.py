@@ -29,12 +29,17 @@ class Encoder(Protocol):
         """Return the vectors of texts to be searched, `[n, dim]`."""
 
 
+_MOST_CHARACTERS = 10_000
+"""Characters of a text that the demo encoder reads, about a second for the worst of them."""
+
+
 class DemoEncoder:
     """The multilingual Universal Sentence Encoder, shipped as a package (512 dimensions).
 
     Pure numpy, no download and no key: good for a first look, weaker than the encoders that
-    retrieval systems use today. The model is loaded on first use (about 0.3 s, 70 MB). Safe to
-    share between threads; a copy or a pickle loads the model again.
+    retrieval systems use today. The model is loaded on first use (about 0.3 s, 70 MB). Of a text
+    the first 10,000 characters are read. Safe to share between threads; a copy or a pickle loads
+    the model again.
 
     Attributes:
         name: Name of the model, independent of the release of its package.
@@ -68,6 +73,7 @@ class DemoEncoder:
 
     def _encode(self, texts: list[str]) -> NDArray[np.float32]:
         model = self._model or self._load()
+        texts = [text[:_MOST_CHARACTERS] for text in texts]
         try:
             vectors: NDArray[np.float32] = model.encode(texts)
         except UnicodeEncodeError:  # a lone surrogate, which JSON escapes can bring in

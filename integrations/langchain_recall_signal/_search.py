@@ -155,7 +155,7 @@ class Call:
         candidates.dimension = None if vector is None else len(vector)
         if self.recorder.hits is None or not self.k or limit is None:
             return candidates, True
-        settled = self._ties_are_settled(hits)
+        settled = len(hits.documents) <= limit and self._ties_are_settled(hits)
         if settled and limit != self.k and reader.may_drop(hits, limit):
             settled = not (yield from reader.dropped(hits, limit, self.kwargs))
         return candidates, settled

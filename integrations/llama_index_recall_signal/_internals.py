@@ -143,6 +143,8 @@ def with_larger_top_k(
         return replaced(search.retriever, _top_k(size))
 
     def is_settled(nodes: Sequence[NodeWithScore]) -> bool:
+        if limit is not None and len(nodes) > limit:
+            return False  # a store that takes a limit for a hint: its own page may be longer too
         dropped = may_drop and limit is not None and limit != size and len(nodes) < limit
         return not dropped and has_settled_page([hit.score for hit in nodes], size)
 

@@ -47,6 +47,12 @@ def test_half_a_surrogate_pair_is_embedded_as_a_question_mark(encoder: DemoEncod
     assert encoder.embed_query("a \ud800 b") == encoder.embed_query("a ? b")
 
 
+def test_a_text_is_read_up_to_ten_thousand_characters(encoder: DemoEncoder) -> None:
+    long = "kiln and glaze " * 700
+    assert encoder.embed_query(long) == encoder.embed_query(long[:10_000] + "bees " * 10**6)
+    assert encoder.embed_query(long[:10_000]) != encoder.embed_query(long[:9_000])
+
+
 def test_the_model_is_loaded_once_for_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     start = Barrier(4)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_recall_signal import RecallRetriever
 from langchain_recall_signal.stores import find_adapter
@@ -54,6 +55,30 @@ def test_a_vector_without_length_counts_as_the_store_counts_it() -> None:
     store.store["id0"]["vector"] = [0.0] * DIMENSION
     response = RecallRetriever.from_vectorstore(store).recall(QUERY)
     assert response.pool.cosines == pytest.approx([0.1, 0.0, -0.5])
+
+
+class Generous(InMemoryVectorStore):
+    """A store that takes a limit for a hint, as searches over shards do."""
+
+    def similarity_search_with_score(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        return super().similarity_search_with_score(query, k=k + 2, **kwargs)
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        return [document for document, _ in self.similarity_search_with_score(query, k, **kwargs)]
+
+
+@pytest.mark.parametrize("pool_size", [3, 10])
+async def test_a_store_that_returns_more_than_asked_keeps_its_page(pool_size: int) -> None:
+    store = Generous(encoder_for(VECTORS, ASKED))
+    store.add_documents(documents(30))
+    plain = store.as_retriever(search_kwargs={"k": 3})
+    bare, awaited = plain.invoke(QUERY), await plain.ainvoke(QUERY)
+    retriever = RecallRetriever(retriever=plain, score_kind="cosine", pool_size=pool_size)
+    assert (len(bare), len(awaited)) == (5, 3)  # this store's own coroutine keeps to the limit
+    assert [d.id for d in retriever.invoke(QUERY)] == [d.id for d in bare]
+    assert [d.id for d in await retriever.ainvoke(QUERY)] == [d.id for d in awaited]
 
 
 async def test_the_query_is_embedded_once() -> None:

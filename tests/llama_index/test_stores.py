@@ -1,5 +1,6 @@
 """Which store is read how: adapters, query modes, and stores that are not believed."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -174,3 +175,28 @@ def test_a_subclass_is_read_like_its_store_unless_it_searches_by_itself() -> Non
     assert find_adapter(MinMaxStore()) is None
     assert find_adapter(Own()) is None
     assert find_adapter(object()) is None
+
+
+class Generous(SimpleVectorStore):
+    """A store that takes a limit for a hint, as searches over shards do."""
+
+    def query(self, query: Any, **kwargs: Any) -> Any:
+        return super().query(replace(query, similarity_top_k=query.similarity_top_k + 2), **kwargs)
+
+
+@pytest.mark.parametrize("declared", [{}, {"score_kind": "cosine"}])
+@pytest.mark.parametrize("pool_size", [3, 10])
+async def test_a_store_that_returns_more_than_asked_keeps_its_page(
+    pool_size: int, declared: dict[str, Any]
+) -> None:
+    index = VectorStoreIndex(
+        nodes_with_cosines(list(np.linspace(0.9, 0.1, 30))),
+        storage_context=StorageContext.from_defaults(vector_store=Generous()),
+        embed_model=Embedding(WORDS),
+    )
+    bare = index.as_retriever(similarity_top_k=3)
+    expected = page_of(bare.retrieve(QUERY))
+    assert len(expected) == 5
+    retriever = RecallRetriever(bare, pool_size=pool_size, **declared)
+    assert page_of(retriever.retrieve(QUERY)) == expected
+    assert page_of(await retriever.aretrieve(QUERY)) == expected
