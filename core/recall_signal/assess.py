@@ -19,6 +19,7 @@ from recall_signal.confidence import Level, RecallConfidence, unknown
 from recall_signal.errors import ConfigurationError, InvalidInputError
 from recall_signal.pool import Pool
 from recall_signal.thresholds import (
+    DEFAULT_THRESHOLDS,
     FLAT_STD,
     MIN_BACKGROUND,
     RANGE_TOLERANCE,
@@ -82,7 +83,8 @@ def assess(
     values = cosines.cosines if isinstance(cosines, Pool) else cosines
     if scores is None and pool is not None:
         scores = pool.scores
-    confidence, ranked = _uncalibrated(values, scores, thresholds_in_force(thresholds))
+    cuts = DEFAULT_THRESHOLDS if thresholds is None else thresholds_in_force(thresholds)
+    confidence, ranked = _uncalibrated(values, scores, cuts)
     coverage = None if term_coverage is None else _share(term_coverage)
     if calibration is not None and ranked:
         if coverage is not None:

@@ -12,20 +12,18 @@ from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStoreRetriever
 from pydantic import ConfigDict, Field, field_validator
 
-from langchain_recall_signal._arms.tree import first_store
 from langchain_recall_signal._backend import LangChainRuntime
 from langchain_recall_signal._documents import id_of, text_of
-from langchain_recall_signal._encoders import encoder_identity, encoder_name
-from langchain_recall_signal._introspection import page_size, unwrap
+from langchain_recall_signal._encoders import encoder_name
+from langchain_recall_signal._introspection import encoder_of, page_size, searched, unwrap
 from langchain_recall_signal._reader import Reader
 from langchain_recall_signal._reranker import as_reranker
 from langchain_recall_signal._selector import RunnableSelector
 from recall_signal import ConfigurationError
 from recall_signal._wrapper.model_calls import missing_model
-from recall_signal._wrapper.runtime import Identity
 from recall_signal._wrapper.settings import RetrieverSettings
 
-__all__ = ["LangChainSettings", "compile_runtime", "encoder_of", "searched", "store_of"]
+__all__ = ["LangChainSettings", "compile_runtime"]
 
 
 class LangChainSettings(RetrieverSettings):
@@ -45,24 +43,6 @@ class LangChainSettings(RetrieverSettings):
             "retriever must be a Runnable that returns documents, such as store.as_retriever() "
             f"or RunnableLambda(function), got {type(value).__name__}"
         )
-
-
-def store_of(retriever: Runnable[Any, Any]) -> object:
-    """Return the store under a retriever, or the first inside; it may be exchanged."""
-    store = getattr(unwrap(retriever), "vectorstore", None)
-    return first_store(retriever) if store is None else store
-
-
-def searched(settings: LangChainSettings) -> tuple[object, Identity]:
-    """Return the store that is searched and what its encoders say; all may be exchanged."""
-    store = store_of(settings.retriever)
-    own = encoder_identity(settings.embeddings)
-    return store, (encoder_identity(getattr(store, "embeddings", None)), own)
-
-
-def encoder_of(settings: LangChainSettings) -> Embeddings | None:
-    """Return what embeds the queries: the encoder of the store, else the wrapper's own."""
-    return getattr(store_of(settings.retriever), "embeddings", None) or settings.embeddings
 
 
 def compile_runtime(
@@ -88,8 +68,8 @@ def compile_runtime(
             "gives documents without any; pass embeddings= to compute the cosines, or "
             "score_key= where the documents' metadata holds the score"
         )
-    store, identity = searched(settings)
-    encoder = encoder_name(encoder_of(settings))
+    store, identity = searched(retriever, settings.embeddings)
+    encoder = encoder_name(encoder_of(retriever, settings.embeddings))
     own_encoder = encoder_name(settings.embeddings)
     settings.check_encoder(encoder, own_encoder)
     flow = settings.flow_settings(

@@ -8,8 +8,7 @@ from functools import partial
 
 from langchain_core.documents import Document
 
-from recall_signal._flow.items import item_id
-from recall_signal._flow.values import Outcome
+from recall_signal._flow.values import Outcome, item_id
 from recall_signal._pydantic import copy_with
 from recall_signal._steps.failures import contained, original
 from recall_signal._wrapper.plain_copies import require_items

@@ -6,20 +6,24 @@ from functools import partial
 
 from langchain_core.embeddings import Embeddings
 
-from recall_signal._names import plain_name, served_name
+from recall_signal._names import plain_name
 from recall_signal._steps.blocking import run_apart
 from recall_signal._steps.timeouts import Workers
 from recall_signal._wrapper.batches import embedder_of
+from recall_signal._wrapper.runtime import encoder_identity
 from recall_signal.encoders import DemoEncoder, Encoder
 
 __all__ = [
+    "MODEL_NAMES",
     "DemoEmbeddings",
     "EncoderEmbeddings",
     "embed_both",
     "embed_question",
-    "encoder_identity",
     "encoder_name",
 ]
+
+MODEL_NAMES = ("name", "model", "model_name", "model_id")
+"""Attributes under which LangChain's encoders keep the name of their model."""
 
 
 class EncoderEmbeddings(Embeddings):
@@ -69,27 +73,9 @@ class DemoEmbeddings(EncoderEmbeddings):
         super().__init__(DemoEncoder())
 
 
-def encoder_identity(encoder: object) -> str | None:
-    """Return what an encoder says of the model that embeds, which may hold a key; None without one.
-
-    An encoder that says something else now embeds otherwise.
-    """
-    if encoder is None:
-        return None
-    return served_name(_model_of(encoder), encoder)
-
-
-def _model_of(encoder: object) -> str:
-    for attribute in ("name", "model", "model_name", "model_id"):
-        name = getattr(encoder, attribute, None)
-        if isinstance(name, str) and name:
-            return name
-    return type(encoder).__name__
-
-
 def encoder_name(encoder: object) -> str | None:
     """Return the name that an encoder gives its model; None without an encoder."""
-    identity = encoder_identity(encoder)
+    identity = encoder_identity(encoder, MODEL_NAMES)
     return None if identity is None else plain_name(identity)
 
 

@@ -9,6 +9,7 @@ from inspect import Parameter, getattr_static, signature
 from typing import Literal
 
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import (
     Runnable,
@@ -24,20 +25,26 @@ from langchain_core.runnables.configurable import (
 )
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
+from langchain_recall_signal._arms.tree import first_store
+from langchain_recall_signal._encoders import MODEL_NAMES
 from langchain_recall_signal.stores import find_adapter
 from recall_signal import ConfigurationError
 from recall_signal._wrapper.call_arguments import Accepted
+from recall_signal._wrapper.runtime import Identity, encoder_identity
 from recall_signal._wrapper.views import shares_state
 
 __all__ = [
     "accepted_arguments",
+    "encoder_of",
     "expects_k",
     "exposes_scores",
     "keeps_search",
     "page_size",
     "retriever_of",
     "search_arguments",
+    "searched",
     "searched_store",
+    "store_of",
     "unwrap",
 ]
 
@@ -52,6 +59,28 @@ def unwrap(retriever: Runnable[str, list[Document]]) -> Runnable[str, list[Docum
     ):
         retriever = retriever.bound
     return retriever
+
+
+def store_of(retriever: Runnable[str, list[Document]]) -> object:
+    """Return the store under a retriever, or the first inside; it may be exchanged."""
+    store = getattr(unwrap(retriever), "vectorstore", None)
+    return first_store(retriever) if store is None else store
+
+
+def searched(
+    retriever: Runnable[str, list[Document]], embeddings: Embeddings | None
+) -> tuple[object, Identity]:
+    """Return the store that is searched and what its encoders say; all may be exchanged."""
+    store = store_of(retriever)
+    own = encoder_identity(embeddings, MODEL_NAMES)
+    return store, (encoder_identity(getattr(store, "embeddings", None), MODEL_NAMES), own)
+
+
+def encoder_of(
+    retriever: Runnable[str, list[Document]], embeddings: Embeddings | None
+) -> Embeddings | None:
+    """Return what embeds the queries: the encoder of the store, else the wrapper's own."""
+    return getattr(store_of(retriever), "embeddings", None) or embeddings
 
 
 def searched_store(retriever: Runnable[str, list[Document]]) -> VectorStore | None:

@@ -25,21 +25,20 @@ from langchain_recall_signal._backend import (
     LangChainRuntime,
 )
 from langchain_recall_signal._batch import Batch, batch_of
-from langchain_recall_signal._compile import (
-    LangChainSettings,
-    compile_runtime,
+from langchain_recall_signal._compile import LangChainSettings, compile_runtime
+from langchain_recall_signal._documents import page_of
+from langchain_recall_signal._events import SignalData, asend, send
+from langchain_recall_signal._introspection import (
     encoder_of,
+    keeps_search,
+    retriever_of,
     searched,
     store_of,
 )
-from langchain_recall_signal._documents import page_of
-from langchain_recall_signal._events import SignalData, asend, send
-from langchain_recall_signal._introspection import keeps_search, retriever_of
 from langchain_recall_signal._port import LangChainPort
 from langchain_recall_signal._response import RecallResponse
 from langchain_recall_signal._search import Call
-from recall_signal._flow.backend import run_flow, run_flow_async
-from recall_signal._flow.flow import recall_flow
+from recall_signal._flow.flow import recall_flow, run_flow, run_flow_async
 from recall_signal._flow.values import Outcome
 from recall_signal._pydantic import private_value
 from recall_signal._wrapper.auto_source import watcher_of
@@ -125,7 +124,7 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
     def _runtime(self) -> LangChainRuntime:
         """The compiled settings, compiled again where a store was exchanged under the retriever."""
         runtime: LangChainRuntime | None = private_value(self, "_compiled")
-        if runtime is not None and runtime.fits(self, *searched(self)):
+        if runtime is not None and runtime.fits(self, *searched(self.retriever, self.embeddings)):
             return runtime
         if runtime is not None:  # another store: the calibration of the old one is not shared
             self._watcher = None
@@ -278,7 +277,9 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
             use_rerank=reranked and self.use_rerank,
             annotate="none",
         )
-        return LangChainPort(bare, encoder_of(self), lambda: bare._runtime.encoder)
+        return LangChainPort(
+            bare, encoder_of(self.retriever, self.embeddings), lambda: bare._runtime.encoder
+        )
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         runtime: LangChainRuntime | None = private_value(self, "_compiled")

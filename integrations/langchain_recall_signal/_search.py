@@ -21,8 +21,7 @@ from langchain_recall_signal._tap import Recorder
 from langchain_recall_signal.stores import Hits
 from recall_signal import InvalidResultError, ScoreKind
 from recall_signal._flow.backend import Flow
-from recall_signal._flow.items import has_settled_page, validate_page
-from recall_signal._flow.values import Candidates, Search
+from recall_signal._flow.values import Candidates, Search, has_settled_page, validate_page
 from recall_signal._steps.driver import contained_steps, passed_through
 from recall_signal._steps.failures import contained, original, raise_original
 from recall_signal._wrapper.call_arguments import check_arguments

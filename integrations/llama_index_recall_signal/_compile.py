@@ -9,7 +9,7 @@ from llama_index.core.retrievers import VectorIndexRetriever
 
 from llama_index_recall_signal._annotation import RetrieverFields, flow_settings
 from llama_index_recall_signal._backend import LlamaIndexRuntime
-from llama_index_recall_signal._encoders import encoder_identity, encoder_name
+from llama_index_recall_signal._encoders import encoder_name, identity_of
 from llama_index_recall_signal._internals import vector_search
 from llama_index_recall_signal._reader import StoreChecks
 from llama_index_recall_signal._reranker import as_reranker
@@ -28,10 +28,10 @@ def encoder_of(fields: RetrieverFields, arm: VectorIndexRetriever | None) -> Bas
 
 def searched(fields: RetrieverFields, arm: VectorIndexRetriever | None) -> tuple[object, Identity]:
     """Return the store that is searched and what its encoders say; all may be exchanged."""
-    search, own = None if arm is None else vector_search(arm), encoder_identity(fields.embed_model)
+    search, own = None if arm is None else vector_search(arm), identity_of(fields.embed_model)
     if search is None:
         return None, (None, own)
-    return search.store, (encoder_identity(search.encoder), own)
+    return search.store, (identity_of(search.encoder), own)
 
 
 def compile_runtime(fields: RetrieverFields, arm: VectorIndexRetriever | None) -> LlamaIndexRuntime:

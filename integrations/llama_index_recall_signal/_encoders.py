@@ -9,13 +9,14 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.callbacks import CallbackManager
 from pydantic import PrivateAttr
 
-from recall_signal._names import plain_name, served_name
+from recall_signal._names import plain_name
 from recall_signal._steps.timeouts import Workers
 from recall_signal._wrapper.batches import embedder_of
+from recall_signal._wrapper.runtime import encoder_identity
 from recall_signal._wrapper.views import replaced, shares_state
 from recall_signal.encoders import DemoEncoder, Encoder
 
-__all__ = ["DemoEmbedding", "EncoderEmbedding", "encoder_identity", "encoder_name", "unheard"]
+__all__ = ["DemoEmbedding", "EncoderEmbedding", "encoder_name", "identity_of", "unheard"]
 
 _UNNAMED = BaseEmbedding.model_fields["model_name"].default
 
@@ -75,20 +76,14 @@ class DemoEmbedding(EncoderEmbedding):
         return "DemoEmbedding"
 
 
-def encoder_identity(encoder: BaseEmbedding | None) -> str | None:
-    """Return what an encoder says of the model that embeds, which may hold a key; None without one.
-
-    An encoder that says something else now embeds otherwise.
-    """
-    if encoder is None:
-        return None
-    named = encoder.model_name != _UNNAMED
-    return served_name(str(encoder.model_name) if named else type(encoder).__name__, encoder)
+def identity_of(encoder: BaseEmbedding | None) -> str | None:
+    """Return what an encoder says of the model that embeds (see `encoder_identity`)."""
+    return encoder_identity(encoder, ("model_name",), _UNNAMED)
 
 
 def encoder_name(encoder: BaseEmbedding | None) -> str | None:
     """Return the name that an encoder gives its model; None without an encoder."""
-    identity = encoder_identity(encoder)
+    identity = identity_of(encoder)
     return None if identity is None else plain_name(identity)
 
 

@@ -23,7 +23,7 @@ from llama_index.core.retrievers import (
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryType
 from llama_index.core.vector_stores.types import VectorStoreQueryResult
 
-from recall_signal._flow.items import has_settled_page
+from recall_signal._flow.values import has_settled_page
 from recall_signal._wrapper.views import replaced
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from llama_index.core.schema import BaseNode, IndexNode, MetadataMode, NodeWithScore
 
-from recall_signal._flow.items import item_id
+from recall_signal._flow.values import item_id
 from recall_signal._pydantic import copy_with
 from recall_signal._steps.failures import contained, original
 from recall_signal._wrapper.declared_scores import scores_under

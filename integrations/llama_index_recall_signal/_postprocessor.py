@@ -20,12 +20,12 @@ from llama_index_recall_signal._annotation import (
 )
 from llama_index_recall_signal._backend import AsyncLlamaIndexBackend, LlamaIndexBackend
 from llama_index_recall_signal._collect import publish
-from llama_index_recall_signal._encoders import encoder_identity, encoder_name
+from llama_index_recall_signal._encoders import encoder_name, identity_of
 from llama_index_recall_signal._nodes import scored_under
 from llama_index_recall_signal._reader import Reader
-from recall_signal._flow.backend import Flow, run_flow, run_flow_async
+from recall_signal._flow.backend import Flow
 from recall_signal._flow.embedding import EmbeddingCache
-from recall_signal._flow.flow import recall_flow
+from recall_signal._flow.flow import recall_flow, run_flow, run_flow_async
 from recall_signal._flow.values import Candidates, FlowSettings, Outcome, Search
 from recall_signal._steps.driver import contained_steps
 from recall_signal._steps.failures import original
@@ -86,7 +86,7 @@ class RecallPostprocessor(SignalSettings, BaseNodePostprocessor):
         super().__setattr__(name, value)
 
     def _compile(self) -> None:
-        self._identity = encoder_identity(self.embed_model)
+        self._identity = identity_of(self.embed_model)
         self.check_encoder(encoder_name(self.embed_model))
         self._settings = flow_settings(self, encodes=self.embed_model is not None)
 
@@ -121,7 +121,7 @@ class RecallPostprocessor(SignalSettings, BaseNodePostprocessor):
 
     def _forget_other_vectors(self) -> None:
         """Begin another cache where the encoder says that another model embeds now."""
-        identity = encoder_identity(self.embed_model)
+        identity = identity_of(self.embed_model)
         if identity != self._identity:
             self._settings = replace(self._settings, cache=EmbeddingCache())
             self._identity = identity

@@ -54,8 +54,7 @@ from recall_signal import (
     ScoreKind,
     Thresholds,
 )
-from recall_signal._flow.backend import run_flow, run_flow_async
-from recall_signal._flow.flow import recall_flow
+from recall_signal._flow.flow import recall_flow, run_flow, run_flow_async
 from recall_signal._flow.values import Outcome
 from recall_signal._pydantic import copy_with
 from recall_signal._wrapper.auto_models import find_instance

@@ -32,8 +32,7 @@ from llama_index_recall_signal._question import is_reworded
 from llama_index_recall_signal._reader import Reader, StoreChecks, reader_of
 from recall_signal import ScoreKind
 from recall_signal._flow.backend import Flow
-from recall_signal._flow.items import validate_page
-from recall_signal._flow.values import Candidates, Search
+from recall_signal._flow.values import Candidates, Search, validate_page
 from recall_signal._steps.driver import contained_steps, passed_through
 from recall_signal._steps.failures import original, raise_original
 from recall_signal._text import is_blank

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from recall_signal import Pool, RecallConfidence, Thresholds, assess
-from recall_signal._flow.backend import Request, is_optional
+from recall_signal._flow.backend import Request
 from recall_signal._flow.embedding import Embed, EmbeddingCache, VectorMismatch
-from recall_signal._flow.flow import recall_flow
+from recall_signal._flow.flow import is_optional, recall_flow
 from recall_signal._flow.values import Candidates, FixedCalibration, FlowSettings, Outcome, Search
 from recall_signal._steps.compute import Compute
 from recall_signal._steps.driver import drive, drive_async

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from recall_signal import Baseline, Calibration, ConfigurationError, ScoreKind, Thresholds
-from recall_signal._flow.items import has_settled_page, item_id
+from recall_signal._flow.values import has_settled_page, item_id
 from recall_signal._steps.timeouts import CallLimits
 from recall_signal._wrapper.model_calls import missing_model
 from recall_signal._wrapper.settings import RetrieverSettings, SignalSettings

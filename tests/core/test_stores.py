@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recall_signal import ConfigurationError, InvalidInputError, InvalidResultError, ScoreKind
-from recall_signal._flow.items import validate_page
+from recall_signal._flow.values import validate_page
 from recall_signal.stores import AdapterRegistry, ScoreReading, read_scores, validated
 
 RISING = [0.1, 0.2, 0.4, 0.9]

@@ -1,4 +1,4 @@
-"""The typed methods by which a framework performs the requests of a flow, and the dispatch.
+"""The typed methods by which a framework performs the requests of a flow.
 
 A request names its performer (`request.name`). Each framework implements the seven methods twice,
 synchronously and asynchronously.
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from recall_signal._flow.embedding import Embed
 from recall_signal._steps.compute import Compute
-from recall_signal._steps.driver import Steps, drive, drive_async
+from recall_signal._steps.driver import Steps
 from recall_signal.reranking import Rerank
 from recall_signal.selection import Answer, Select
 from recall_signal.stores._vectors import CallStore, EmbedQuery
@@ -23,9 +23,6 @@ __all__ = [
     "Backend",
     "Flow",
     "Request",
-    "is_optional",
-    "run_flow",
-    "run_flow_async",
 ]
 
 Result = TypeVar("Result")
@@ -107,23 +104,3 @@ class AsyncBackend(Protocol[Search_contra]):
     def select(self, request: Select, /) -> Awaitable[Answer]:
         """Ask the selector."""
         ...
-
-
-def run_flow(flow: Flow[Result], backend: Backend[Search_contra]) -> Result:
-    """Run a flow and perform its requests by the methods that they name."""
-    return drive(flow, lambda request: getattr(backend, request.name)(request), is_optional)
-
-
-async def run_flow_async(flow: Flow[Result], backend: AsyncBackend[Search_contra]) -> Result:
-    """`run_flow`, asynchronously."""
-    return await drive_async(
-        flow, lambda request: getattr(backend, request.name)(request), is_optional
-    )
-
-
-def is_optional(request: Request) -> bool:
-    """Return whether a request is made on top of the search: no failure of it may lose the page.
-
-    A search is where it is `extra`: wider than the caller's, or with a sight of its scores.
-    """
-    return bool(getattr(request, "extra", request.name != "retrieve"))

@@ -17,9 +17,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import cast
+from typing import TypeVar, cast
 
-from recall_signal._flow.backend import Flow
+from recall_signal._flow.backend import AsyncBackend, Backend, Flow, Request
 from recall_signal._flow.embedding import embed_again
 from recall_signal._flow.values import (
     CalibrationSource,
@@ -31,6 +31,7 @@ from recall_signal._flow.values import (
     pool_of,
 )
 from recall_signal._steps.compute import computed
+from recall_signal._steps.driver import drive, drive_async
 from recall_signal._steps.failures import contained, original
 from recall_signal._text import is_blank
 from recall_signal.advice import advise
@@ -51,9 +52,12 @@ from recall_signal.selection import (
     select_page,
 )
 
-__all__ = ["recall_flow"]
+__all__ = ["is_optional", "recall_flow", "run_flow", "run_flow_async"]
 
 log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+Search_contra = TypeVar("Search_contra", contravariant=True)
 
 _NO_COSINES = ("score_out_of_range", "adapter_failed")
 """Reasons that say that none of the values read is a cosine, so that none is shown as one."""
@@ -283,3 +287,23 @@ def _metadata_entries(
         metadata_entry(report, rank, cosines[position]) if rank < carriers else None
         for rank, position in enumerate(page)
     ]
+
+
+def run_flow(flow: Flow[Result], backend: Backend[Search_contra]) -> Result:
+    """Run a flow and perform its requests by the methods that they name."""
+    return drive(flow, lambda request: getattr(backend, request.name)(request), is_optional)
+
+
+async def run_flow_async(flow: Flow[Result], backend: AsyncBackend[Search_contra]) -> Result:
+    """`run_flow`, asynchronously."""
+    return await drive_async(
+        flow, lambda request: getattr(backend, request.name)(request), is_optional
+    )
+
+
+def is_optional(request: Request) -> bool:
+    """Return whether a request is made on top of the search: no failure of it may lose the page.
+
+    A search is where it is `extra`: wider than the caller's, or with a sight of its scores.
+    """
+    return bool(getattr(request, "extra", request.name != "retrieve"))

@@ -1,16 +1,18 @@
-"""The values of a query's way: settings, candidates, outcome."""
+"""The values of a query's way: settings, the checked page, candidates, outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from operator import gt, lt
 from typing import Generic, Protocol, TypeVar
 
 from recall_signal._flow.backend import Flow
 from recall_signal._flow.embedding import EmbeddingCache
 from recall_signal.assess import Calibrator
 from recall_signal.confidence import RecallConfidence
+from recall_signal.errors import InvalidResultError
 from recall_signal.pool import DEFAULT_POOL_SIZE, Pool
 from recall_signal.reports import CosineSource, RerankReport, SelectionReport
 from recall_signal.reranking import Reranked, Reranking
@@ -25,10 +27,15 @@ __all__ = [
     "Item",
     "Outcome",
     "Search",
+    "has_settled_page",
+    "item_id",
     "pool_of",
+    "validate_page",
 ]
 
 Item = TypeVar("Item")
+
+_SEQUENCES = (list, tuple)  # a union would be made at every call
 
 
 @dataclass(slots=True)
@@ -234,6 +241,55 @@ def pool_of(
         scores=scores,
         query=query,
     )
+
+
+def validate_page(returned: object, item_class: type[Item]) -> list[Item]:
+    """Return what a wrapped retriever returned as a list, if it is a page.
+
+    Raises:
+        InvalidResultError: It is something other than a list of the framework's own items.
+    """
+    if isinstance(returned, _SEQUENCES):
+        if set(map(type, returned)) <= {item_class}:
+            return list(returned)
+        if all(isinstance(item, item_class) for item in returned):
+            return list(returned)
+        stranger = next(item for item in returned if not isinstance(item, item_class))
+        given = f"a list with {type(stranger).__name__}"
+    else:
+        given = type(returned).__name__
+    name = item_class.__name__
+    raise InvalidResultError(
+        f"the wrapped retriever must return a list of {name}, got {given}; "
+        f"end what is wrapped with a step that returns {name}s"
+    )
+
+
+def item_id(metadata: Mapping[str, object] | None, key: str | None, own: str | None) -> str | None:
+    """Return an item's id: what its metadata has under `key`, else the framework's own."""
+    value = metadata.get(key) if key and metadata is not None else None
+    try:
+        return own if value is None else str(value)
+    except Exception:  # an id that cannot be written down is none
+        return own
+
+
+def has_settled_page(scores: Sequence[float | None], size: int | None) -> bool:
+    """Return whether the first `size` hits are surely those of a search for only that many.
+
+    Many stores keep and order equal scores differently for every size. Where any two neighbours up
+    to the end of the page are not in strict order, the retriever has to return a page of its own.
+
+    Args:
+        scores: As the store gave them, in its order; None or NaN is in no order.
+        size: The size of the page; None where everything is on it.
+    """
+    if size is None or len(scores) <= size:
+        return True
+    known = [score for score in scores[: size + 1] if score is not None]
+    if len(known) <= size:
+        return False
+    return all(map(gt, known, known[1:])) or all(map(lt, known, known[1:]))
 
 
 Search = Flow[Candidates[Item]]

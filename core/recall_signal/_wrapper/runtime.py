@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -17,7 +17,7 @@ from recall_signal.errors import CalibrationError, ConfigurationError
 from recall_signal.reranking import Reranking
 from recall_signal.selection import SelectionOptions
 
-__all__ = ["Identity", "Runtime", "recompiled", "watched"]
+__all__ = ["Identity", "Runtime", "encoder_identity", "recompiled", "watched"]
 
 log = logging.getLogger(__name__)
 
@@ -98,3 +98,42 @@ def recompiled(
         return made
     kept = {name: getattr(previous, name) for name in ("limits", "workers", "events")}
     return replace(made, **kept)
+
+
+def encoder_identity(
+    encoder: object, attributes: Sequence[str], unnamed: str | None = None
+) -> str | None:
+    """Return what an encoder says of the model that embeds, which may hold a key; None without one.
+
+    An encoder that says something else now embeds otherwise.
+
+    Args:
+        encoder: Any encoder of a framework.
+        attributes: Names under which encoders of that framework keep the name of their model; where
+            none holds a text, the name of the class counts.
+        unnamed: The text of one that was given no name.
+    """
+    if encoder is None:
+        return None
+    model = type(encoder).__name__
+    for attribute in attributes:
+        name = getattr(encoder, attribute, None)
+        if isinstance(name, str) and name and name != unnamed:
+            model = name
+            break
+    return _served(model, encoder)
+
+
+_DEPLOYMENTS = ("azure_deployment", "deployment")
+"""Attributes that name what serves a model, which may be another one than the model says."""
+
+
+def _served(model: str, encoder: object) -> str:
+    """Return a model's name, with its deployment where that was given and has another name."""
+    fields = getattr(type(encoder), "model_fields", {})
+    for attribute in _DEPLOYMENTS:
+        deployment = getattr(encoder, attribute, None)
+        unset = getattr(fields.get(attribute), "default", None)
+        if isinstance(deployment, str) and deployment not in ("", model, unset):
+            return f"{model} ({deployment})"
+    return model

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from recall_signal._flow.items import item_id
+from recall_signal._flow.values import item_id
 from recall_signal._text import encodable
 from recall_signal.advice import advise
 from recall_signal.agents._cues import cues_line
