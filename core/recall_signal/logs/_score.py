@@ -11,8 +11,9 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from itertools import chain
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, TypeAlias
 
 from recall_signal._safe_text import terminal_text
@@ -225,6 +226,15 @@ _started: list[Job] = []
 
 def _start(job: Job) -> None:
     _started[:] = [job]
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process with the one that started it, whose next run may have other settings."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _work(unit: Unit) -> int:

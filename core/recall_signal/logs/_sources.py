@@ -252,15 +252,15 @@ def _text_log(folder: Path, files: Sequence[str], kind: Format, scorer: BatchSco
             raise _stopped(paths[0], kind, error) from None
         types = {name: _column_type(name, found, scorer) for name, found, *_ in rows}
         nothing = ", ".join(f"NULL::{found} AS {_quoted(name)}" for name, found in types.items())
-        schema = connection.execute(f"SELECT {nothing} LIMIT 0").fetch_arrow_table().schema
+        schema = connection.sql(f"SELECT {nothing} LIMIT 0").to_arrow_table().schema
     names = tuple(path.relative_to(folder).as_posix() for path in paths)
     return Log(folder, names, kind, schema, tuple(types.items()))
 
 
 def _has_row(connection: Any, path: Path, kind: Format, types: dict[str, str]) -> bool:
     source = _source([path], kind, types, detect=True)
-    found = connection.execute(f"SELECT 1 FROM {source} LIMIT 1").fetchone()  # noqa: S608
-    return found is not None
+    found = connection.execute(f"SELECT 1 FROM {source} LIMIT 1").fetchall()  # noqa: S608
+    return bool(found)
 
 
 def _check_numbers(connection: Any, paths: Sequence[Path], name: str, found: str) -> None:
@@ -277,7 +277,7 @@ def _check_numbers(connection: Any, paths: Sequence[Path], name: str, found: str
         source = _source(paths, "json", {name: "JSON[]"})
         held = f"list_transform({_quoted(name)}, lambda x: json_type(x))"
         query = f"SELECT 1 FROM {source} WHERE list_has_any({held}, ['VARCHAR', 'BOOLEAN']) LIMIT 1"  # noqa: S608
-        texts = connection.execute(query).fetchone() is not None
+        texts = bool(connection.execute(query).fetchall())
     if texts:
         raise InvalidInputError(
             f"the lists of the column {terminal_text(name)} hold texts or truth values; write "

@@ -79,7 +79,7 @@ def test_duckdb(log: pa.Table, scorer: BatchScorer, right: Any) -> None:
             "SELECT id, retriever, signal.* FROM (SELECT id, retriever, "
             "recall_signal(cosines, term_coverage) AS signal FROM log) ORDER BY id"
         )
-        rows = found.fetch_arrow_table().to_pylist()
+        rows = found.to_arrow_table().to_pylist()
         # The same in this thread, where its lines are counted; DuckDB calls it in one of its own.
         call = scored_column(scorer, log["cosines"], log["term_coverage"])
     assert call.to_pylist() == [{name: row[name] for name in SCORED} for row in rows]
@@ -104,7 +104,7 @@ def test_plain_sql(engine: Any, cuts: Any, request: pytest.FixtureRequest) -> No
     if engine == "duckdb":
         with duckdb.connect() as connection:
             connection.register("log", table)
-            found = connection.sql(query).fetch_arrow_table().to_pylist()
+            found = connection.sql(query).to_arrow_table().to_pylist()
     else:
         session = request.getfixturevalue("spark")
         session.createDataFrame(table).createOrReplaceTempView("log")

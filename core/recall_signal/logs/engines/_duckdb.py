@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from recall_signal.errors import MissingDependencyError
@@ -45,9 +47,9 @@ def register_duckdb(
     require_arrow()
     try:
         import duckdb
-        from duckdb.functional import FunctionNullHandling, PythonUDFType
     except ImportError:
         raise MissingDependencyError("register_duckdb", "logs") from None
+    options = import_module("duckdb.func" if find_spec("duckdb.func") else "duckdb.functional")
     given = scorer or BatchScorer()
     returned = duckdb.struct_type({name: duckdb.type(KINDS.get(name, FIGURE)) for name in SCORED})
     connection.create_function(
@@ -55,8 +57,8 @@ def register_duckdb(
         lambda cosines, coverage: scored_column(given, cosines, coverage),  # it reads annotations
         [duckdb.type("DOUBLE[]"), duckdb.type("DOUBLE")],
         returned,
-        type=PythonUDFType.ARROW,
-        null_handling=FunctionNullHandling.SPECIAL,
+        type=options.PythonUDFType.ARROW,
+        null_handling=options.FunctionNullHandling.SPECIAL,
     )
 
 

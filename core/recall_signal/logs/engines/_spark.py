@@ -30,11 +30,11 @@ def score_spark(frame: DataFrame, scorer: BatchScorer | None = None) -> DataFram
         MissingDependencyError: pyspark is not installed.
     """
     try:
-        from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+        from pyspark.sql.pandas.types import from_arrow_schema
     except ImportError:
         raise MissingDependencyError("score_spark", package="pyspark[sql]>=4.0") from None
     plain = replace(scorer or BatchScorer(), encoded=False)
-    given = to_arrow_schema(frame.schema)
+    given = frame.limit(0).toArrow().schema
     result = from_arrow_schema(plain.schema(given))
     shared = frame.sparkSession.sparkContext.broadcast(plain)
 
