@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from langchain_core.documents import Document
@@ -12,12 +13,14 @@ from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langsmith.run_helpers import tracing_context
 
+from langchain_recall_signal._batch import Batch
 from langchain_recall_signal._encoders import embed_question
 from langchain_recall_signal._introspection import unwrap
 from langchain_recall_signal._response import RecallResponse
 from recall_signal import Pool
 from recall_signal._steps.timeouts import Workers
 from recall_signal._wrapper.auto_models import holds_instance
+from recall_signal._wrapper.batches import embed_questions
 from recall_signal._wrapper.learning import EncodersSeen
 
 __all__ = ["LangChainPort"]
@@ -31,9 +34,15 @@ class Bare(Protocol):
     @property
     def retriever(self) -> Runnable[Any, Any]: ...
 
-    def recall(self, query: str, config: RunnableConfig, /) -> RecallResponse: ...
+    def recall(
+        self, query: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> RecallResponse: ...
 
-    async def arecall(self, query: str, config: RunnableConfig, /) -> RecallResponse: ...
+    async def arecall(
+        self, query: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> RecallResponse: ...
+
+    def _together(self, inputs: list[str], kwargs: dict[str, Any]) -> Batch | None: ...
 
 
 class LangChainPort:
@@ -53,6 +62,7 @@ class LangChainPort:
         self._name_of = name_of
         self._seen = EncodersSeen()
         self._workers = Workers()
+        self._vectors: dict[str, list[float] | None] = {}
         inner = unwrap(bare.retriever)
         self.is_async_only = isinstance(inner, RunnableLambda) and not hasattr(inner, "func")
         kinds = (BaseLanguageModel, *_remembering())
@@ -63,15 +73,27 @@ class LangChainPort:
         """The name of the encoder of the cosines; before any search, of what embeds the queries."""
         return self._seen.name(self._name_of())
 
-    def search(self, query: str) -> Pool:
-        """Return the pool of a query."""
+    def search(self, query: str, ahead: Sequence[str] = (), /) -> Pool:
+        """Return the pool of a query; those ahead are embedded with it where that is possible."""
+        if ahead:
+            self._embed_ahead(ahead)
         with tracing_context(enabled=False):
-            return self._seen.pool(self._bare.recall(query, _QUIET))
+            response = self._bare.recall(query, _QUIET, _vector=self._vectors.pop(query, None))
+        return self._seen.pool(response)
 
-    async def asearch(self, query: str) -> Pool:
+    async def asearch(self, query: str, ahead: Sequence[str] = (), /) -> Pool:
         """`search`, asynchronously."""
+        if ahead:
+            await self._workers.call(partial(self._embed_ahead, ahead))
+        vector = self._vectors.pop(query, None)
         with tracing_context(enabled=False):
-            return self._seen.pool(await self._bare.arecall(query, _QUIET))
+            response = await self._bare.arecall(query, _QUIET, _vector=vector)
+        return self._seen.pool(response)
+
+    def _embed_ahead(self, queries: Sequence[str]) -> None:
+        together = self._bare._together([*queries], {})
+        vectors = [] if together is None else embed_questions(together.embed, queries)
+        self._vectors = dict(zip(queries, vectors, strict=False))
 
     def embed_texts(self, texts: Sequence[str]) -> list[list[float]] | None:
         """Embed texts as queries; None without an encoder."""

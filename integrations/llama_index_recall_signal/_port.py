@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.schema import QueryType
 
 from llama_index_recall_signal._nodes import is_data
 from llama_index_recall_signal._response import RecallResponse
@@ -28,9 +29,11 @@ class Bare(Protocol):
     @property
     def retriever(self) -> BaseRetriever: ...
 
-    def recall(self, query: str, /) -> RecallResponse: ...
+    def recall(self, query: QueryType, /) -> RecallResponse: ...
 
-    async def arecall(self, query: str, /) -> RecallResponse: ...
+    async def arecall(self, query: QueryType, /) -> RecallResponse: ...
+
+    def _embedded(self, queries: Sequence[QueryType]) -> Iterator[Sequence[QueryType]]: ...
 
 
 class LlamaIndexPort:
@@ -52,6 +55,7 @@ class LlamaIndexPort:
         self._name_of = name_of
         self._seen = EncodersSeen()
         self._workers = Workers()
+        self._ready: dict[str, QueryType] = {}
         self.only_on_request = _may_call_a_model(bare.retriever)
 
     @property
@@ -59,15 +63,23 @@ class LlamaIndexPort:
         """The name of the encoder of the cosines; before any search, of what embeds the queries."""
         return self._seen.name(self._name_of())
 
-    def search(self, query: str) -> Pool:
-        """Return the pool of a query."""
+    def search(self, query: str, ahead: Sequence[str] = (), /) -> Pool:
+        """Return the pool of a query; those ahead are embedded with it where that is possible."""
+        if ahead:
+            self._embed_ahead(ahead)
         with learning():
-            return self._seen.pool(self._bare.recall(query))
+            return self._seen.pool(self._bare.recall(self._ready.pop(query, query)))
 
-    async def asearch(self, query: str) -> Pool:
+    async def asearch(self, query: str, ahead: Sequence[str] = (), /) -> Pool:
         """`search`, asynchronously."""
+        if ahead:
+            await self._workers.call(partial(self._embed_ahead, ahead))
         with learning():
-            return self._seen.pool(await self._bare.arecall(query))
+            return self._seen.pool(await self._bare.arecall(self._ready.pop(query, query)))
+
+    def _embed_ahead(self, queries: Sequence[str]) -> None:
+        ready = [query for part in self._bare._embedded(queries) for query in part]
+        self._ready = dict(zip(queries, ready, strict=True))
 
     def embed_texts(self, texts: Sequence[str]) -> list[list[float]] | None:
         """Embed texts as queries; None without an encoder."""

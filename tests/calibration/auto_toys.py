@@ -48,11 +48,11 @@ class Port:
     only_on_request: bool = False
     asked: list[str] = field(default_factory=list)
 
-    def search(self, query: str) -> Pool:
+    def search(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
         assert not self.is_async_only
         return self._search(query)
 
-    async def asearch(self, query: str) -> Pool:
+    async def asearch(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
         return self._search(query)
 
     def _search(self, query: str) -> Pool:

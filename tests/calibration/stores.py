@@ -72,13 +72,13 @@ class VectorStore:
         self.vectors = unit(self.encoder(self.texts))
         self._random = np.random.default_rng(self.seed)
 
-    def search(self, query: str) -> Pool:
+    def search(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
         cosines = self.vectors @ unit(self.encoder([query])[0])
         found = np.argsort(-cosines)[:30]
         found = found[self._random.random(len(found)) >= self.missed][:20]
         return Pool(cosines[found].tolist(), texts=[self.texts[at] for at in found])
 
-    async def asearch(self, query: str) -> Pool:
+    async def asearch(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
         return self.search(query)
 
     def embed_texts(self, texts: Sequence[str]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextvars import ContextVar
 from threading import Event, Thread, current_thread
 from typing import Any
@@ -28,11 +29,11 @@ class AsyncPort(Port):
         self.threads: set[str] = set()
         self.gate: asyncio.Event | None = None
 
-    def search(self, query: str) -> Pool:
+    def search(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
         self.threads.add(current_thread().name)
         return super().search(query)
 
-    async def asearch(self, query: str) -> Pool:
+    async def asearch(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
         self.contexts.add(outer.get())
         self.running += 1
         self.most = max(self.most, self.running)

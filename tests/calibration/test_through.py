@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,10 @@ class Port:
     is_async_only: bool = False
     only_on_request: bool = False
 
-    def search(self, query: str) -> Pool:
+    def search(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
         return self.toy(query)
 
-    async def asearch(self, query: str) -> Pool:
+    async def asearch(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
         return self.toy(query)
 
     def embed_texts(self, _: object) -> None:
@@ -97,13 +98,13 @@ def test_the_rerankers_scale_is_known_to_the_fit(
     scale: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[dict[str, Any]] = []
-    fit = Calibration.fit
+    fit = Calibration._fit_port
 
-    def noted(search: Any, **rest: Any) -> Calibration:
+    def noted(port: Any, **rest: Any) -> Calibration:
         given.append(rest)
-        return fit(search)
+        return fit(port)
 
-    monkeypatch.setattr(Calibration, "fit", noted)
+    monkeypatch.setattr(Calibration, "_fit_port", noted)
     Wrapper(scale=scale).calibrate()
     assert given == [{"encoder": "toy", **({} if scale is None else {"rerank_scale": scale})}]
 

@@ -218,11 +218,11 @@ def test_differing_levels_are_listed(monkeypatch: pytest.MonkeyPatch, embedded: 
 def test_a_calibration_without_a_threshold(
     monkeypatch: pytest.MonkeyPatch, embedded: list[str]
 ) -> None:
-    def fit(cls: type[Calibration], search: Any, **given: Any) -> Calibration:
-        return replace(fitted(search, **given), status="no_valid_threshold")
+    def fit(port: Any, **given: Any) -> Calibration:
+        return replace(fitted(port, **given), status="no_valid_threshold")
 
-    fitted = Calibration.fit
-    monkeypatch.setattr(Calibration, "fit", classmethod(fit))
+    fitted = Calibration._fit_port
+    monkeypatch.setattr(Calibration, "_fit_port", fit)
     result = invoke("demo", "--framework", "langchain")
     assert result.exit_code == 0
     assert "so levels stay uncalibrated." in " ".join(result.stdout.split())

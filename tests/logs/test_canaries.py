@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -78,10 +79,10 @@ class Port:
     encoder_name = "e"
     is_async_only = only_on_request = False
 
-    def search(self, query: str) -> Pool:
+    def search(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
         return search(query)
 
-    async def asearch(self, query: str) -> Pool:
+    async def asearch(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
         return search(query)
 
     def embed_texts(self, texts: Any) -> Any:

@@ -370,3 +370,27 @@ def test_a_subclass_that_asks_in_its_own_way_is_asked(guarded: Any, way: str) ->
     assert refused == [question == QUESTIONS[1] for question in QUESTIONS]
     assert sum(isinstance(page, list) for page in found) == len(QUESTIONS) - 1
     assert encoder.calls == {"one": len(QUESTIONS) - 1}
+
+
+PAST = [f"which glaze was mixed in week {number}" for number in range(70)]
+
+
+@pytest.mark.parametrize("refuses", [None, PAST[3]])
+@pytest.mark.parametrize("way", ["sync", "async"])
+async def test_a_fit_embeds_its_queries_together(way: str, refuses: str | None) -> None:
+    encoder, alone = Together(), Together()
+    retriever = RecallRetriever.from_vectorstore(in_faiss(encoder))
+    encoder.calls.clear()
+    encoder.refuses = alone.refuses = refuses
+    if way == "sync":
+        fitted = retriever.calibrate(past_queries=PAST)
+    else:
+        fitted = await retriever.acalibrate(past_queries=PAST)
+    assert encoder.calls["together"] == 5  # at most 60 at a time: 60, 60, 40 and 60, 10 past ones
+    # Canaries that are asked again and the fingerprint; where a query is refused, each of its 60.
+    assert encoder.calls["one"] < 25 + (0 if refuses is None else 60)
+
+    alone.embed_queries = None  # type: ignore[assignment, method-assign]
+    same = RecallRetriever.from_vectorstore(in_faiss(alone)).calibrate(past_queries=PAST)
+    assert same.scale.cut == pytest.approx(fitted.scale.cut, abs=1e-6)
+    assert same.counts == fitted.counts

@@ -190,3 +190,16 @@ def test_a_subclass_that_asks_in_its_own_way_is_given_the_queries(guarded: Any, 
         return
     assert refused == [question == QUESTIONS[1] for question in QUESTIONS]
     assert encoder.calls == {"one": len(QUESTIONS) - 1}
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+async def test_a_fit_embeds_its_queries_together(way: str) -> None:
+    encoder = Together()
+    retriever = wrapped(encoder, "faiss")
+    encoder.calls.clear()
+    fitted = retriever.calibrate() if way == "sync" else await retriever.acalibrate()
+    assert encoder.calls["together"] == 3
+    assert encoder.calls["one"] < 25  # the canaries once more, and the fingerprint
+    same = wrapped(Encoder(), "faiss").calibrate()
+    assert same.scale.cut == pytest.approx(fitted.scale.cut, abs=1e-6)
+    assert same.counts == fitted.counts

@@ -33,7 +33,7 @@ from recall_signal.calibration._levels import DEFAULT_CUTS
 from recall_signal.calibration._lines import Lines
 from recall_signal.calibration._observation import SearchResult, top_of
 from recall_signal.calibration._persistence import read, write
-from recall_signal.calibration._port import Searchable, port_of
+from recall_signal.calibration._port import RetrieverPort, Searchable, port_of
 from recall_signal.calibration._probability import Platt, VennAbers
 from recall_signal.calibration._probes import Probe
 from recall_signal.calibration._reranker import RerankScale
@@ -216,7 +216,7 @@ class Calibration:
             max_false_none=max_false_none,
             rerank_scale=rerank_scale,
         )
-        return cls._from_estimate(*run_fit(given, search), given)
+        return cls._from_estimate(*run_fit(given, lambda one: search(one.query)), given)
 
     @classmethod
     async def afit(
@@ -227,7 +227,22 @@ class Calibration:
         The event loop is never held: a thread computes between the searches.
         """
         checked = fit_input(**given)
-        return cls._from_estimate(*await run_fit_async(checked, search), checked)
+        found = await run_fit_async(checked, lambda one: search(one.query))
+        return cls._from_estimate(*found, checked)
+
+    @classmethod
+    def _fit_port(cls, port: RetrieverPort, **given: Unpack[FitArguments]) -> Calibration:
+        """Learn the scale through a port, which may embed queries together."""
+        checked = fit_input(**given)
+        found = run_fit(checked, lambda one: port.search(one.query, one.ahead))
+        return cls._from_estimate(*found, checked)
+
+    @classmethod
+    async def _afit_port(cls, port: RetrieverPort, **given: Unpack[FitArguments]) -> Calibration:
+        """`_fit_port`, asynchronously."""
+        checked = fit_input(**given)
+        found = await run_fit_async(checked, lambda one: port.asearch(one.query, one.ahead))
+        return cls._from_estimate(*found, checked)
 
     @classmethod
     def _from_estimate(

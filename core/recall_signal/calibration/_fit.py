@@ -47,11 +47,21 @@ FAILURES_AT_FIRST = 3
 """Searches that fail before the first success: then the retriever is down, and the fit ends."""
 
 
+AHEAD = 60
+"""Queries that a search names at most, so that they can be embedded together."""
+
+
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The request for one search, answered with a pool or a sequence of cosines."""
+    """The request for one search, answered with a pool or a sequence of cosines.
+
+    Attributes:
+        query: The query.
+        ahead: This query and those that follow it, where they have not been named before.
+    """
 
     query: str
+    ahead: Sequence[str] = ()
 
 
 FitFlow: TypeAlias = Generator[Search | Compute, object, Estimate]
@@ -79,10 +89,9 @@ def fit_flow(given: FitInput) -> FitFlow:
         partial(cut_pseudo_queries, documents, PSEUDO_QUERIES, given.seed)
     )
     session.add_expected(len(pseudo_queries) - PSEUDO_QUERIES)
-    pseudo_results = []
-    for pseudo_query in pseudo_queries:
-        result = yield from session.ask(pseudo_query.text, pseudo_query)
-        pseudo_results.append(result)
+    pseudo_results = yield from session.ask_all(
+        [one.text for one in pseudo_queries], sources=pseudo_queries
+    )
     labels = given.labelled or ()
     past_results = yield from session.ask_all(given.past_queries or ())
     labelled_results = yield from session.ask_all([label.query for label in labels])
@@ -188,35 +197,39 @@ class _FitSession:
             return []
         return [f"{self._failed} of {self._searched} searches failed and were left out"]
 
-    def ask(
-        self, query: str, pseudo_query: PseudoQuery | None = None, *, keep_texts: bool = False
-    ) -> _Step:
-        """Search once; a query that comes again is answered from memory.
+    def ask_all(
+        self,
+        queries: Sequence[str],
+        *,
+        sources: Sequence[PseudoQuery] | None = None,
+        keep_texts: bool = False,
+    ) -> _Steps:
+        """Search once for each query; one that comes again is answered from memory.
 
         Args:
-            query: The query.
-            pseudo_query: The piece of a stored text that it is, if it is one.
+            queries: The queries.
+            sources: The pieces of stored texts that they are, if they are such.
             keep_texts: Keep the texts that come back.
         """
-        key = (query, pseudo_query)
-        if key not in self._seen:
-            self._seen[key] = yield from self._search(query, pseudo_query, keep_texts)
-        self._done += 1
-        self._report()
-        return self._seen[key]
-
-    def ask_all(self, queries: Sequence[str], *, keep_texts: bool = False) -> _Steps:
-        """Search once for each query."""
+        pieces: Sequence[PseudoQuery | None] = sources or [None] * len(queries)
+        keys = list(zip(queries, pieces, strict=True))
         results = []
-        for query in queries:
-            result = yield from self.ask(query, keep_texts=keep_texts)
-            results.append(result)
+        for at, key in enumerate(keys):
+            if key not in self._seen:
+                some = [] if at % AHEAD else keys[at : at + AHEAD]
+                ahead = [query for query, source in some if (query, source) not in self._seen]
+                self._seen[key] = yield from self._search(*key, ahead, keep_texts)
+            self._done += 1
+            self._report()
+            results.append(self._seen[key])
         return results
 
-    def _search(self, query: str, pseudo_query: PseudoQuery | None, keep_texts: bool) -> _Step:
+    def _search(
+        self, query: str, source: PseudoQuery | None, ahead: Sequence[str], keep_texts: bool
+    ) -> _Step:
         self._searched += 1
         try:
-            answer = yield Search(query)
+            answer = yield Search(query, ahead)
         except RecallSignalError:  # a wrong setting, or a search that returns no pool
             raise
         except Exception:
@@ -229,7 +242,7 @@ class _FitSession:
         self._record_outcome(pool)
         if keep_texts and pool.texts is not None:
             self._keep_texts(pool.texts, pool.ids)
-        return observe(pool, query, pseudo_query)
+        return observe(pool, query, source)
 
     def _report(self) -> None:
         if self._progress is not None:

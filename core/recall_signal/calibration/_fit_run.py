@@ -18,23 +18,23 @@ __all__ = ["run_fit", "run_fit_async"]
 
 
 def run_fit(
-    given: FitInput, search: Callable[[str], SearchResult]
+    given: FitInput, search: Callable[[Search], SearchResult]
 ) -> tuple[Estimate, Canaries | None]:
     """Return the estimate of a fit, and the canaries that it saw.
 
     Args:
         given: The arguments of the fit.
-        search: Returns the pool or the cosines of a query.
+        search: Returns the pool or the cosines of a search.
     """
 
     def perform(request: Search | Compute) -> object:
-        return request.call() if isinstance(request, Compute) else search(request.query)
+        return request.call() if isinstance(request, Compute) else search(request)
 
     return drive(recorded(fit_flow(given), Search), perform)
 
 
 async def run_fit_async(
-    given: FitInput, search: Callable[[str], Awaitable[SearchResult]]
+    given: FitInput, search: Callable[[Search], Awaitable[SearchResult]]
 ) -> tuple[Estimate, Canaries | None]:
     """`run_fit` with an asynchronous search; a thread computes, so that no loop is held."""
     workers = Workers()
@@ -42,6 +42,6 @@ async def run_fit_async(
     def perform(request: Search | Compute) -> Awaitable[Any]:
         if isinstance(request, Compute):
             return workers.run(request.call)
-        return search(request.query)
+        return search(request)
 
     return await drive_async(recorded(fit_flow(given), Search), perform)

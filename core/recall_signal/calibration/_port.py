@@ -30,10 +30,15 @@ class RetrieverPort(Protocol):
     def only_on_request(self) -> bool:
         """True where a search is known to call a language model, or to change what is stored."""
 
-    def search(self, query: str) -> Pool:
-        """Return the pool of a query, with ids and texts."""
+    def search(self, query: str, ahead: Sequence[str] = (), /) -> Pool:
+        """Return the pool of a query, with ids and texts.
 
-    async def asearch(self, query: str) -> Pool:
+        Args:
+            query: The query.
+            ahead: This query and those of the searches that follow, to be embedded together.
+        """
+
+    async def asearch(self, query: str, ahead: Sequence[str] = (), /) -> Pool:
         """`search`, asynchronously."""
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors | None:
@@ -57,11 +62,11 @@ class SearchPort:
     is_async_only: bool = False
     only_on_request: bool = False
 
-    def search(self, query: str) -> Pool:
+    def search(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
         """Return the pool that the function returns."""
         return as_pool(self.function(query))
 
-    async def asearch(self, query: str) -> Pool:
+    async def asearch(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
         """Return the pool that the function returns once it is awaited."""
         found = self.function(query)
         return as_pool(await found if hasattr(found, "__await__") else found)
