@@ -13,6 +13,7 @@ from recall_signal.calibration._canaries import (
     AGAIN,
     Canaries,
     Sighting,
+    canary_pool,
     canary_queries,
     overlap,
     sighting,
@@ -29,8 +30,8 @@ SIZE = 400
 
 def seen(store: VectorStore) -> Canaries:
     """The canaries of a fit, without the fit."""
-    first = {query: sighting(query, store.search(query)) for query in canary_queries()}
-    again = {query: sighting(query, store.search(query)) for query in canary_queries()[:AGAIN]}
+    first = {query: canary_pool(query, store.search(query)) for query in canary_queries()}
+    again = {query: canary_pool(query, store.search(query)) for query in canary_queries()[:AGAIN]}
     vectors = store.embed_texts(FINGERPRINT_TEXTS)
     return summarise(first, again, fingerprint_of(vectors))
 
@@ -267,3 +268,42 @@ async def test_whatever_is_checked_has_a_port() -> None:
     assert await plain.aembed_texts(["q"]) is None
     with pytest.raises(ConfigurationError, match="got int"):
         port_of(3)
+
+
+def pools_over(count: int, depth: int = 50) -> Any:
+    """A search with the same best five for each query, over so many other texts."""
+
+    def search(query: str) -> Pool:
+        random = np.random.default_rng([*query.encode()])
+        own = [f"near {n}" for n in random.permutation(20)[:5]]
+        others = random.permutation(count)[: depth - 5]
+        cosines = np.linspace(0.6, 0.2, depth)[: 5 + len(others)]
+        return Pool(cosines.tolist(), texts=own + [f"other {n}" for n in others])
+
+    return search
+
+
+def canaries_over(count: int, depth: int = 50) -> Canaries:
+    search = pools_over(count, depth)
+    return summarise(
+        {query: canary_pool(query, search(query)) for query in canary_queries()}, {}, None
+    )
+
+
+@pytest.mark.parametrize("size", [60, 500])
+def test_texts_that_leave_the_best_candidates_alone_are_growth(size: int) -> None:
+    before = canaries_over(size)
+    result = check(before, SearchPort(pools_over(10 * size)))
+    assert (result.figures["kept"], result.figures["shift"]) == (1.0, 0.0)
+    assert result.figures["growth"] > 2.5
+    assert result.status == "changed"
+    assert check(before, SearchPort(pools_over(size))).status == "ok"
+    older = replace(before, size=None, depth=None)  # as saved before sizes were
+    assert check(older, SearchPort(pools_over(10 * size))).figures["growth"] is None
+
+
+@pytest.mark.parametrize(("then", "now"), [(10, 50), (50, 10)])
+def test_pools_of_another_size_are_no_growth(then: int, now: int) -> None:
+    result = check(canaries_over(20_000, then), SearchPort(pools_over(20_000, now)))
+    assert result.status == "ok"
+    assert result.figures["growth"] < 1.5

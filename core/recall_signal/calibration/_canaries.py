@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from recall_signal._statistics import quantile
 from recall_signal._steps.compute import Compute
 from recall_signal._steps.driver import Steps
+from recall_signal.calibration._corpus_size import estimate_size
 from recall_signal.calibration._fingerprint import Fingerprint
 from recall_signal.calibration._observation import as_pool, top_of
 from recall_signal.calibration._probes import choose_probes
@@ -22,8 +23,11 @@ __all__ = [
     "AGAIN",
     "CANARIES",
     "Canaries",
+    "CanaryPool",
     "Sighting",
+    "canary_pool",
     "canary_queries",
+    "growth",
     "overlap",
     "recorded",
     "sighting",
@@ -65,6 +69,20 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
+class CanaryPool:
+    """What one canary has brought back.
+
+    Attributes:
+        sighting: Its figures.
+        candidates: Hashes of all candidates (of their texts, else of their ids), best first; empty
+            where the pool had neither.
+    """
+
+    sighting: Sighting
+    candidates: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Canaries:
     """The results of all canaries at a fit.
 
@@ -74,12 +92,17 @@ class Canaries:
             repeated.
         stability: Mean `overlap` between two askings, in [0, 1]; None likewise.
         fingerprint: Of the encoder, where one could be reached.
+        size: Texts in the corpus, estimated from the canaries' pools alone; None where these had
+            neither ids nor texts.
+        depth: Candidates in the largest of these pools, at least 1; None likewise.
     """
 
     seen: tuple[Sighting, ...]
     noise: float | None = None
     stability: float | None = None
     fingerprint: Fingerprint | None = None
+    size: int | None = None
+    depth: int | None = None
 
     @property
     def spread(self) -> float:
@@ -96,6 +119,12 @@ def canary_queries() -> tuple[str, ...]:
 
 def sighting(query: str, found: Any) -> Sighting | None:
     """Return the figures of a search, None where it brought no usable cosine back."""
+    pool = canary_pool(query, found)
+    return None if pool is None else pool.sighting
+
+
+def canary_pool(query: str, found: Any) -> CanaryPool | None:
+    """Return what a search has brought back, None where that is no usable cosine."""
     try:
         pool = as_pool(found)
         top = top_of(pool.cosines)
@@ -103,7 +132,8 @@ def sighting(query: str, found: Any) -> Sighting | None:
         return None
     if top is None:
         return None
-    return Sighting(_hash(query), top, _first(pool))
+    candidates = _ranked(pool)
+    return CanaryPool(Sighting(_hash(query), top, candidates[:FIRST]), candidates)
 
 
 def overlap(then: Sighting, now: Sighting) -> float | None:
@@ -114,17 +144,36 @@ def overlap(then: Sighting, now: Sighting) -> float | None:
     return len(kept & set(now.first)) / len(kept)
 
 
+def growth(canaries: Canaries, now: Iterable[CanaryPool]) -> float | None:
+    """Return by which factor the corpus has grown, as far as the canaries' pools tell.
+
+    Both sizes are estimates from as many candidates a pool, so that what they leave out is about
+    the same share. None where either is not known.
+    """
+    pools = [pool.candidates[: canaries.depth] for pool in now]
+    if not canaries.size or not any(pools):
+        return None
+    return estimate_size(pools) / canaries.size
+
+
 def summarise(
-    first: Mapping[str, Sighting], again: Mapping[str, Sighting], fingerprint: Fingerprint | None
+    first: Mapping[str, CanaryPool],
+    again: Mapping[str, CanaryPool],
+    fingerprint: Fingerprint | None,
 ) -> Canaries:
     """Return the figures of the canaries that were seen once, and of those that were repeated."""
-    pairs = [(first[query], sight) for query, sight in again.items() if query in first]
+    pairs = [
+        (first[query].sighting, pool.sighting) for query, pool in again.items() if query in first
+    ]
     shares = [share for pair in pairs if (share := overlap(*pair)) is not None]
+    pools = [pool.candidates for pool in first.values() if pool.candidates]
     return Canaries(
-        seen=tuple(first.values()),
+        seen=tuple(pool.sighting for pool in first.values()),
         noise=median(abs(now.top - then.top) for then, now in pairs) if pairs else None,
         stability=sum(shares) / len(shares) if shares else None,
         fingerprint=fingerprint,
+        size=estimate_size(pools) if pools else None,
+        depth=max(map(len, pools)) if pools else None,
     )
 
 
@@ -142,19 +191,19 @@ def recorded(
     Returns:
         The fit's result, and the canaries; None where none brought a cosine back.
     """
-    first: dict[str, Sighting] = {}
+    first: dict[str, CanaryPool] = {}
     fitted = yield from _listening(flow, first)
     for query in canary_queries():
         if query not in first:
             yield from _ask(request(query), first)
-    again: dict[str, Sighting] = {}
+    again: dict[str, CanaryPool] = {}
     for query in list(first)[:AGAIN]:
         yield from _ask(request(query), again)
     return fitted, summarise(first, again, None) if first else None
 
 
 def _listening(
-    flow: Steps[Request | Compute, Fitted], seen: dict[str, Sighting]
+    flow: Steps[Request | Compute, Fitted], seen: dict[str, CanaryPool]
 ) -> Steps[Request | Compute, Fitted]:
     wanted = frozenset(canary_queries())
     try:
@@ -173,7 +222,7 @@ def _listening(
         return result
 
 
-def _ask(request: Request, seen: dict[str, Sighting]) -> Steps[Request, None]:
+def _ask(request: Request, seen: dict[str, CanaryPool]) -> Steps[Request, None]:
     try:
         found = yield request
     except RecallSignalError:
@@ -183,14 +232,14 @@ def _ask(request: Request, seen: dict[str, Sighting]) -> Steps[Request, None]:
     _keep(request.query, found, seen)
 
 
-def _keep(query: str, found: Any, seen: dict[str, Sighting]) -> None:
-    sight = sighting(query, found)
-    if sight is not None:
-        seen[query] = sight
+def _keep(query: str, found: Any, seen: dict[str, CanaryPool]) -> None:
+    pool = canary_pool(query, found)
+    if pool is not None:
+        seen[query] = pool
 
 
-def _first(pool: Pool) -> tuple[int, ...]:
-    """Return the best candidates, whatever order the pool has them in."""
+def _ranked(pool: Pool) -> tuple[int, ...]:
+    """Return the candidates, best first, whatever order the pool has them in."""
     column: Sequence[Any] | None = pool.ids if pool.texts is None else pool.texts
     if column is None:
         return ()
@@ -199,7 +248,7 @@ def _first(pool: Pool) -> tuple[int, ...]:
         for cosine, item in zip(pool.cosines, column, strict=True)
         if cosine is not None and cosine == cosine and item is not None
     ]
-    return tuple(hashed for _, hashed in sorted(scored)[:FIRST])
+    return tuple(hashed for _, hashed in sorted(scored))
 
 
 def _hash(text: str) -> int:
