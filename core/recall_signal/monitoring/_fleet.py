@@ -134,7 +134,7 @@ def _tenant(place: Path) -> Tenant:
         return Tenant(place.name, "unreadable", why, last_day=last_day)
     created = calibration.created
     try:
-        records = read_canary_ends(log)
+        records = read_canary_ends(log, created)
         if any(verdict.change for verdict in judge_canaries(records, calibration)):
             records = read_canaries(log)  # all of them, to date it
     except InvalidInputError as error:
