@@ -119,5 +119,9 @@ def test_a_fleet_in_order_is_quiet(tmp_path: Path, calibration: Calibration) -> 
 def test_what_is_no_fleet(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="is no folder"):
         monitor_fleet(tmp_path / "nowhere")
-    with pytest.raises(InvalidInputError, match="no folder in it"):
-        monitor_fleet(tmp_path)
+    tenants = tmp_path / "tenants"
+    tenants.mkdir()
+    (tenants / "mails.json").touch()
+    layout = "tenants has no folder in it; .* calibration as calibration.json and its log in log/"
+    with pytest.raises(InvalidInputError, match=layout):
+        monitor_fleet(tenants)
