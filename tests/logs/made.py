@@ -83,6 +83,7 @@ def write_day(
     level: str = "high",
     advice: str = "read",
     probability: float | None = None,
+    calibration: str | None = "abc",
 ) -> Path:
     """A part with one row for each top cosine, which has a background of .1."""
     start = datetime.fromisoformat(day).replace(tzinfo=UTC)
@@ -92,7 +93,7 @@ def write_day(
         "run_id": [run_id(at) for at in range(count)],
         "retriever": [retriever] * count,
         "encoder": [encoder] * count,
-        "calibration": ["abc"] * count,
+        "calibration": [calibration] * count,
         "level": [level] * count,
         "advice": [advice] * count,
         "probability": [probability] * count,

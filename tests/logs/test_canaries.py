@@ -233,4 +233,33 @@ def test_findings_in_words(made: list[CanaryRecord], kind: str, words: str, last
     (found,) = canary_findings(judge_canaries(made), made, None)
     assert (found.kind, found.day, found.lasts) == (kind, "2026-01-06", lasts)
     assert words in found.text
-    assert found.text.endswith(" Calibrate again.") == lasts
+    assert (" Calibrate again." in found.text) == lasts
+    assert ("(--calibration FILE): these canaries do not name theirs." in found.text) == lasts
+
+
+def without_names(refit: str) -> tuple[list[CanaryRecord], Calibration]:
+    """The encoder changes on the fourth day, and a calibration is fitted under the new one."""
+    records = [record(n, encoder=1 if n < 3 else 2) for n in range(6)]
+    return records, replace(fitted(canaries=canaries_of(records[-1])), created=refit)
+
+
+@pytest.mark.parametrize(
+    "refit",
+    [
+        "2026-01-09T00:00:00+00:00",
+        "2026-01-09T12:00:00+00:00",  # behind that day's canaries
+        "2026-01-11T00:00:00+00:00",  # no canaries since
+    ],
+)
+def test_a_refit_ends_it_where_canaries_do_not_name_their_calibration(refit: str) -> None:
+    made, calibration = without_names(refit)
+    (found,) = canary_findings(judge_canaries(made, calibration), made, calibration)
+    assert (found.day, found.lasts) == ("2026-01-08", False)
+
+
+def test_a_change_since_the_refit_is_told_where_canaries_do_not_name_it() -> None:
+    made, calibration = without_names("2026-01-09T00:00:00+00:00")
+    made += [record(6, encoder=3)]
+    *_, found = canary_findings(judge_canaries(made, calibration), made, calibration)
+    assert (found.day, found.lasts) == ("2026-01-11", True)
+    assert found.text.endswith("since the calibration of 2026-01-09). Calibrate again.")

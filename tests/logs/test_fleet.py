@@ -80,6 +80,25 @@ def test_a_new_calibration_ends_it(fleet: Path, calibration: Calibration) -> Non
     assert status["moved"] == "ok"
 
 
+def test_a_new_calibration_ends_it_where_canaries_do_not_name_theirs(
+    fleet: Path, calibration: Calibration
+) -> None:
+    log = fleet / "unfitted" / "log"
+    for number in range(4):
+        append_canaries(log, record(number, encoder=1 if number == 0 else 2))
+
+    def status() -> str:
+        return next(one.status for one in monitor_fleet(fleet).tenants if one.name == "unfitted")
+
+    calibration.save(fleet / "unfitted" / "calibration.json")
+    assert status() == "stale"
+    later = replace(calibration, created="2026-01-06T12:00:00+00:00")
+    later.save(fleet / "unfitted" / "calibration.json")
+    assert status() == "ok"
+    append_canaries(log, record(4, encoder=3))
+    assert status() == "stale"
+
+
 def test_the_spaces_of_a_line_do_not_matter(fleet: Path) -> None:
     file = fleet / "moved" / "log" / "_canaries.jsonl"
     lines = [json.dumps(json.loads(line), indent=None) for line in file.read_text().splitlines()]
@@ -100,5 +119,9 @@ def test_a_fleet_in_order_is_quiet(tmp_path: Path, calibration: Calibration) -> 
 def test_what_is_no_fleet(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="is no folder"):
         monitor_fleet(tmp_path / "nowhere")
-    with pytest.raises(InvalidInputError, match="no folder in it"):
-        monitor_fleet(tmp_path)
+    tenants = tmp_path / "tenants"
+    tenants.mkdir()
+    (tenants / "mails.json").touch()
+    layout = "tenants has no folder in it; .* calibration as calibration.json and its log in log/"
+    with pytest.raises(InvalidInputError, match=layout):
+        monitor_fleet(tenants)

@@ -287,6 +287,58 @@ def test_a_share_without_probabilities_is_that_of_pages_to_read(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"probability": 0.8}, {"probability": 0.64, "calibration": "new"}),
+        ({"calibration": None}, {"probability": 0.8, "calibration": "new"}),
+        ({"probability": None}, {"probability": 0.8}),
+    ],
+)
+def test_a_new_calibration_is_no_change_of_the_questions(
+    before: dict[str, Any], after: dict[str, Any], tmp_path: Path
+) -> None:
+    """The share is judged again on the 29th day of it."""
+    write_days(tmp_path, 30, **before)
+    for number in range(30, 57):
+        write_day(tmp_path, date_of(number), normal_tops(number), **after)
+    report = monitor(tmp_path)
+    assert (report.status, report.series[0].findings) == ("quiet", [])
+    waits = "is compared once there are 28 days before it under the same calibration"
+    assert waits in report.verdict[0]
+    write_day(tmp_path, date_of(57), normal_tops(57), **after)
+    assert waits in monitor(tmp_path).verdict[0]
+    low = after | {"probability": 0.3}
+    write_day(tmp_path, date_of(58), normal_tops(58), **low)
+    (found,) = monitor(tmp_path).series[0].current
+    assert (found.kind, found.day) == ("answerable", date_of(58))
+
+
+def test_the_day_of_a_new_calibration_is_under_neither(tmp_path: Path) -> None:
+    """It is passed over, and with the old calibration back its own days are the reference."""
+    new = {"probability": 0.5, "calibration": "new"}
+    for number in range(32):
+        tops = normal_tops(number)
+        write_day(tmp_path, date_of(number), tops, probability=0.8)
+        if number == 29:
+            write_day(tmp_path, date_of(number), tops, name="2", **new)
+    report = monitor(tmp_path)
+    assert report.status == "quiet"
+    shares = [one.answerable for one in report.series[0].comparisons]
+    assert [share is not None for share in shares] == [True, False, True, True]
+
+
+def test_calibrations_side_by_side_are_judged_together(tmp_path: Path) -> None:
+    """Each decides as large a part every day; then one of them finds less."""
+    for number in range(30):
+        for name, probability in (("a", 0.8), ("b", 0.4 if number < 29 else 0.1)):
+            tops = normal_tops(number)
+            given = {"name": name, "probability": probability, "calibration": name}
+            write_day(tmp_path, date_of(number), tops, **given)
+    (found,) = monitor(tmp_path).series[0].current
+    assert "from about 60% to 45%" in found.text
+
+
+@pytest.mark.parametrize(
     "rows",
     [50, 140],  # too few; a part of a day
 )

@@ -88,7 +88,8 @@ class CanaryRecord:
         fingerprint: Of the encoder, where one could be reached.
         retriever: Name of the retriever, where it was given.
         encoder: Name of its encoder, where it is known.
-        created: Of the calibration in use; None without one.
+        created: Of the calibration in use; None without one, or where a plain function was
+            asked, which cannot tell.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -104,6 +105,16 @@ class CanaryRecord:
     def day(self) -> str:
         """The UTC day, as in `2026-03-04`."""
         return self.ts[:10]
+
+    def under(self, created: str | None) -> str | None:
+        """Return `created` of the calibration that these canaries were asked under.
+
+        Its own where it has one. Else the given one, that of the calibration in use now, for what
+        was asked since; None before it.
+        """
+        if self.created is None and created is not None and self.ts >= created:
+            return created
+        return self.created
 
 
 CanarySteps: TypeAlias = Generator[Ask | Embed, Any, CanaryRecord]
@@ -160,10 +171,14 @@ def read_canaries(folder: str | Path) -> list[CanaryRecord]:
     return sorted(records, key=lambda record: record.ts)
 
 
-def read_canary_ends(folder: str | Path) -> list[CanaryRecord]:
+def read_canary_ends(folder: str | Path, created: str | None = None) -> list[CanaryRecord]:
     """Return the last canaries of a log, behind the first ones with the same calibration.
 
     These two say whether anything changed; most logs need no more.
+
+    Args:
+        folder: Of the log.
+        created: Of the calibration in use, for canaries that do not name theirs.
 
     Raises:
         InvalidInputError: As `read_canaries`.
@@ -172,9 +187,10 @@ def read_canary_ends(folder: str | Path) -> list[CanaryRecord]:
     last = next(filter(None, map(_record, reversed(lines))), None)
     if last is None:
         return []
-    name = json.dumps(last.created).encode()  # most lines need not be parsed
-    alike = filter(None, (_record(line) for line in lines if name in line))
-    first = next((record for record in alike if record.created == last.created), last)
+    used = last.under(created)
+    names = {b"null", json.dumps(used).encode()}  # most lines need not be parsed
+    alike = filter(None, (_record(line) for line in lines if any(name in line for name in names)))
+    first = next((record for record in alike if record.under(created) == used), last)
     return [first] if first == last else [first, last]
 
 

@@ -135,7 +135,8 @@ def judge_canaries(
     """Compare each day's canaries with those of the calibration in use then.
 
     The calibration's own dozen where a calibration is given and the fingerprint or the dozen says
-    something; the first record with the same calibration otherwise, which has all 48.
+    something; the first record with the same calibration otherwise, which has all 48. Records that
+    name no calibration are under the given one from when it was created on.
 
     Args:
         records: In order of time, of one retriever.
@@ -144,11 +145,12 @@ def judge_canaries(
     verdicts: list[CanaryVerdict] = []
     fitted = None if calibration is None else Reference.of_calibration(calibration)
     first: dict[str | None, Reference] = {}
+    created = None if calibration is None else calibration.created
     for record in records:
-        reference = first.setdefault(record.created, Reference.of_record(record))
+        used = record.under(created)
+        reference = first.setdefault(used, Reference.of_record(record))
         verdict = compare_canaries(reference, record)
-        of_fit = calibration is not None and record.created in (None, calibration.created)
-        if fitted is not None and of_fit and record.day >= fitted.day and verdict.change is None:
+        if fitted is not None and used == created and verdict.change is None:
             verdict = _with_fit(verdict, compare_canaries(fitted, record))
         verdicts.append(verdict)
     return verdicts

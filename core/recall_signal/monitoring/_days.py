@@ -93,13 +93,17 @@ class Day:
         return quantile_of_counts(self.tops, share)
 
     @property
+    def is_probable(self) -> bool:
+        """Whether nine rows of ten have a probability."""
+        return self.rows > 0 and self.probable >= 0.9 * self.rows
+
+    @property
     def answerable(self) -> float | None:
         """The expected share of answerable queries, None without rows.
 
-        The mean probability where nine rows of ten have one, else the share that was advised to
-        read.
+        The mean probability where `is_probable`, else the share that was advised to read.
         """
-        if self.rows and self.probable >= 0.9 * self.rows:
+        if self.is_probable:
             return self.millionths / MICRO / self.probable
         decided = sum(self.advice.values())
         return self.advice.get("read", 0) / decided if decided else None
@@ -113,6 +117,21 @@ class Day:
     def calibration(self) -> str | None:
         """The calibration's id of most rows."""
         return _most(self.calibrations)
+
+    def decided_alike(self, other: Day) -> bool:
+        """Whether the same calibrations decided both days, so that `answerable` compares.
+
+        It is the same kind of figure on both, and nine rows of ten were decided by calibrations
+        that decided as large a part of the other day; a log may be that of several.
+        """
+        one, two = self._by_calibration(), other._by_calibration()
+        same = sum(min(one[name], two[name]) for name in one.keys() & two.keys())
+        return self.is_probable == other.is_probable and same >= 0.9
+
+    def _by_calibration(self) -> dict[str | None, float]:
+        rows = max(1, self.rows)
+        parts: dict[str | None, float] = {n: count / rows for n, count in self.calibrations.items()}
+        return {**parts, None: 1.0 - sum(parts.values())}
 
     def level_share(self, level: str) -> float:
         """Return the share of rows with this level."""

@@ -110,15 +110,15 @@ def canary_findings(
 
     A change under an older calibration than the one in use is history: it does not last.
     """
-    used = records[-1].created if calibration is None and records else None
-    used = calibration.created if calibration is not None else used
+    given = None if calibration is None else calibration.created
+    under = [record.under(given) for record in records]
     found: list[Finding] = []
-    pairs = zip(verdicts, records, strict=True)
-    for (change, created), run in groupby(pairs, lambda pair: (pair[0].change, pair[1].created)):
+    pairs = zip(verdicts, under, strict=True)
+    for (change, created), run in groupby(pairs, lambda pair: (pair[0].change, pair[1])):
         if change is None:
             continue
         spell = [verdict for verdict, _ in run]
-        lasts = spell[-1] is verdicts[-1] and created in (None, used)
+        lasts = spell[-1] is verdicts[-1] and given in (None, created)
         found.append(_finding(change, spell, created, lasts))
     return found
 
@@ -138,4 +138,9 @@ def _finding(
         else f"distance {last.encoder_distance:.2f}{since}"
     )
     todo = " Calibrate again." if lasts else ""
+    if lasts and created is None:
+        todo += (
+            " Where that was done since, give the new one (--calibration FILE): these canaries do "
+            "not name theirs."
+        )
     return Finding(kind, first.day, f"{text} ({figures}).{todo}", lasts)

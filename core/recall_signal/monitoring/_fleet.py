@@ -116,7 +116,10 @@ def monitor_fleet(folder: str | Path) -> FleetReport:
         place for place in path.iterdir() if place.is_dir() and place.name[0] not in "._"
     )
     if not places:
-        raise InvalidInputError(f"{path.name} has no folder in it; expected one for each tenant")
+        raise InvalidInputError(
+            f"{path.name or path} has no folder in it; expected one for each tenant, named after "
+            f"it, with its calibration as {CALIBRATION_FILE} and its log in {LOG_FOLDER}/"
+        )
     order = [*STATUSES]
     tenants = sorted(map(_tenant, places), key=lambda one: (order.index(one.status), one.name))
     return FleetReport(tenants)
@@ -134,7 +137,7 @@ def _tenant(place: Path) -> Tenant:
         return Tenant(place.name, "unreadable", why, last_day=last_day)
     created = calibration.created
     try:
-        records = read_canary_ends(log)
+        records = read_canary_ends(log, created)
         if any(verdict.change for verdict in judge_canaries(records, calibration)):
             records = read_canaries(log)  # all of them, to date it
     except InvalidInputError as error:

@@ -74,7 +74,8 @@ class Comparison:
     Attributes:
         day: ISO date.
         quantiles: One for each of `QUANTILES`.
-        answerable: Of the expected share of answerable queries, where it is known.
+        answerable: Of the expected share of answerable queries; None where it is not known, or for
+            fewer than 28 days before that the same calibration decided.
     """
 
     day: str
@@ -113,9 +114,11 @@ def compare_days(days: Mapping[str, Day]) -> list[Comparison]:
     ]
     found = []
     for place, figures in enumerate(usable):
-        reference = _reference(usable[:place], figures)
+        before = usable[max(0, place - SPAN) : place]
+        reference = _reference(before, figures)
         if reference:
-            found.append(_compare(figures, reference))
+            quantiles = _quantiles(figures, reference)
+            found.append(Comparison(figures.day, quantiles, _share(figures, before)))
     return found
 
 
@@ -124,11 +127,11 @@ class _Figures:
     day: str
     rows: int
     quantiles: tuple[float, ...]
-    answerable: float | None
+    counts: Day
 
     @classmethod
     def of(cls, name: str, day: Day) -> _Figures:
-        return cls(name, day.measured, tuple(map(day.quantile, QUANTILES)), day.answerable)
+        return cls(name, day.measured, tuple(map(day.quantile, QUANTILES)), day)
 
 
 def _reference(before: Sequence[_Figures], figures: _Figures) -> Sequence[_Figures]:
@@ -140,18 +143,29 @@ def _reference(before: Sequence[_Figures], figures: _Figures) -> Sequence[_Figur
     return recent
 
 
-def _compare(figures: _Figures, reference: Sequence[_Figures]) -> Comparison:
-    # Of fewer rows than usual the quantiles scatter more.
-    few = sqrt(max(1.0, median(other.rows for other in reference) / figures.rows))
+def _quantiles(figures: _Figures, reference: Sequence[_Figures]) -> tuple[Deviation, ...]:
+    few = _few(figures, reference)
     columns = zip(*(other.quantiles for other in reference), strict=True)
-    quantiles = tuple(
+    return tuple(
         _deviation(value, column, SMALLEST, few)
         for value, column in zip(figures.quantiles, columns, strict=True)
     )
-    shares = [other.answerable for other in reference if other.answerable is not None]
-    known = figures.answerable is not None and len(shares) == len(reference)
-    share = _deviation(figures.answerable or 0.0, shares, SMALLEST_SHARE, few) if known else None
-    return Comparison(figures.day, quantiles, share)
+
+
+def _share(figures: _Figures, before: Sequence[_Figures]) -> Deviation | None:
+    """Compare the share with days of the same calibration: another one estimates another share."""
+    alike = [other for other in before if other.counts.decided_alike(figures.counts)]
+    reference = _reference(alike, figures)
+    value = figures.counts.answerable
+    shares = [share for other in reference if (share := other.counts.answerable) is not None]
+    if value is None or len(shares) < DAYS:
+        return None
+    return _deviation(value, shares, SMALLEST_SHARE, _few(figures, reference))
+
+
+def _few(figures: _Figures, reference: Sequence[_Figures]) -> float:
+    """Return how much more the figures of a day scatter that has fewer rows than usual."""
+    return sqrt(max(1.0, median(other.rows for other in reference) / figures.rows))
 
 
 def _deviation(value: float, others: Sequence[float], least: float, few: float) -> Deviation:

@@ -71,6 +71,14 @@ class Series:
         """Days of traffic that are missing until it can be compared with itself."""
         return 0 if self.comparisons else max(1, DAYS + 1 - len(self.days))
 
+    @property
+    def share_waits(self) -> bool:
+        """Whether the last day has a share of answerable queries, and too few days to compare."""
+        return any(
+            last.answerable is None and self.days[last.day].answerable is not None
+            for last in self.comparisons[-1:]
+        )
+
     def to_dict(self) -> dict[str, object]:
         """Return plain JSON values: what was found, and the figures of the last day."""
         current = self.current
@@ -206,6 +214,11 @@ def _verdict(series: Series) -> str:
     if series.missing_days:
         parts.append(
             f"traffic is compared once there are {DAYS} days before it ({len(series.days)} so far)"
+        )
+    elif series.share_waits:
+        parts.append(
+            f"the share of answerable queries is compared once there are {DAYS} days before it "
+            "under the same calibration"
         )
     if not series.canaries:
         parts.append("no canaries are logged, so encoder and texts are not watched")
