@@ -186,6 +186,19 @@ def test_a_retriever_without_cosines_is_not_measurable_and_tried_again(pool: Poo
     assert auto.wait_until_calibrated(LONG)
 
 
+def test_an_empty_store_is_looked_at_again_soon_and_then_less_often() -> None:
+    port = Port(toy=lambda _: Pool([]))
+    auto = engine(port, check_every=200)
+    asked, attempts = 0, []
+    for number in range(500):
+        query(auto, None)
+        auto.wait_until_calibrated(LONG) if auto.status == "fitting" else None
+        if len(port.asked) > asked:
+            attempts.append(number)
+            asked = len(port.asked)
+    assert attempts == [0, 30, 120, 320]
+
+
 def test_nothing_that_separates_is_a_result() -> None:
     auto = engine(Port(toy=lambda _: Pool([0.5, 0.4])))
     assert not auto.wait_until_calibrated(LONG)

@@ -11,9 +11,10 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
-from time import sleep
+from threading import Thread
+from time import monotonic, sleep
 from typing import Any
 
 import pyarrow as pa
@@ -383,7 +384,7 @@ def test_a_process_makes_its_parts_for_as_long_as_somebody_waits(
     write_parquet(log, tmp_path / "log.parquet")
     found = find_log(tmp_path / "log.parquet", BatchScorer())
     unit = found.units()[1]
-    job = score_module.Job(found, BatchScorer(), tmp_path / "parts", os.getppid())
+    job = score_module.Job(found, BatchScorer(), tmp_path / "parts")
     monkeypatch.setattr(score_module, "_started", [])
     score_module._start(job)
     assert score_module._work(unit) == unit.size == 200
@@ -394,9 +395,52 @@ def test_a_process_makes_its_parts_for_as_long_as_somebody_waits(
         raise SystemExit(code)
 
     monkeypatch.setattr(os, "_exit", leave)
-    score_module._start(replace(job, parent=-1))
+    monkeypatch.setattr(score_module, "parent_process", lambda: Thread())
+    monkeypatch.setattr(Thread, "join", lambda _: None)
     with pytest.raises(SystemExit):
-        score_module._work(unit)
+        score_module._end_with_parent()
+
+
+def is_running(process: str) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def is_at_work(process: str) -> bool:
+    """Return True for one that has its log open."""
+    with suppress(OSError):  # a file is closed, or the process has ended meanwhile
+        files = Path(f"/proc/{process}/fd").iterdir()
+        return any(file.readlink().suffix == ".jsonl" for file in files)
+    return False
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_processes_end_with_the_one_that_started_them(tmp_path: Path, how: int) -> None:
+    folder = tmp_path / "log"
+    folder.mkdir()
+    for name in "ab":
+        line = json.dumps({"cosines": [0.9, 0.5, 0.4]}) + "\n"
+        (folder / f"{name}.jsonl").write_text(line * 400_000)
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from recall_signal.logs import score\n"
+        f"if __name__ == '__main__': score({str(folder)!r}, {str(tmp_path / 'out')!r}, jobs=2)\n"
+    )
+    with subprocess.Popen([sys.executable, str(program)]) as run:
+        children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
+        workers: set[str] = set()
+        while len(workers) < 3 and run.poll() is None:  # two, and the tracker of resources
+            workers |= {*children.read_text().split()}
+            sleep(0.01)
+        while run.poll() is None and not any(map(is_at_work, workers)):
+            sleep(0.01)
+        run.send_signal(how)
+    end = monotonic() + 15.0
+    while monotonic() < end and any(map(is_running, workers)):
+        sleep(0.05)
+    assert not any(map(is_running, workers))
 
 
 def test_a_finished_text_file_is_passed_over(

@@ -30,6 +30,8 @@ Purpose = Literal["fit", "check"]
 FIRST_RETRY, LONGEST_RETRY = 60.0, 3600.0
 """Seconds from a failed attempt to the next one, doubled by each further failure."""
 
+EMPTY_RETRY = 30
+"""Queries after which an empty store is looked at again, tripled each time."""
 
 LOOK_AGAIN = 0.25
 """Seconds after which who waits looks again: nobody tells when a loop stops under its attempt."""
@@ -211,8 +213,9 @@ class AutoState:
                 return "check" if first or self._since_check >= every else None
             if self._status == "waiting":
                 return "fit"
-            if self._status == "not_measurable":
-                return "fit" if self._since_check >= every else None
+            if self._status == "not_measurable":  # an empty store, which may soon hold something
+                patience = min(every, EMPTY_RETRY * 3 ** min(self._failures - 1, 30))
+                return "fit" if self._since_check >= patience else None
             return "fit" if self._clock() >= self._retry_at else None
 
     def begin(

@@ -120,7 +120,7 @@ def score(
     result = Result(target, _plan(found, scorer))
     with result.opened() as whole:
         if not whole:
-            job = Job(found, scorer, result.parts, os.getpid())
+            job = Job(found, scorer, result.parts)
             _run(job, units, jobs, progress or _ignore)
             result.finish()
     return _summary(target, found.names_calibration())
@@ -134,13 +134,11 @@ class Job:
         log: The log.
         scorer: The settings.
         parts: Where finished parts are.
-        parent: The process that waits for the result.
     """
 
     log: Log
     scorer: BatchScorer
     parts: Path
-    parent: int
 
     def run(self, unit: Unit) -> int:
         """Make the parts of a unit that are not there, and return its size."""
@@ -230,7 +228,7 @@ def _start(job: Job) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process with the one that started it, whose next run may have other settings."""
+    """End this process with the one that started it: a next run may have other settings."""
     parent = parent_process()
     if parent is not None:
         parent.join()
@@ -239,8 +237,6 @@ def _end_with_parent() -> None:
 
 def _work(unit: Unit) -> int:
     (job,) = _started
-    if os.getppid() != job.parent:  # nobody waits any more, and somebody may have started anew
-        os._exit(1)
     return job.run(unit)
 
 
