@@ -19,8 +19,8 @@ INSTALL = $(UV) pip install --quiet --python $(PY) --constraints .ci/constraints
 COMPILE = $(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --no-annotate --no-header --no-emit-package recall-signal pyproject.toml
 # The extras that are run on their oldest versions; the others hold their packages within one series.
 OLDEST := langchain llama-index demo eval notebook logs files
-# The extras that an MCP server is tried with, on version 2 of the SDK.
-WITH_MCP := mcp langchain llama-index demo
+# The extras that are tried with version 2 of the SDK of MCP and of DuckDB, which others do not take.
+NEWEST := mcp langchain llama-index demo logs
 # Where the stores, a language model, a browser, the engines and notebooks are not installed.
 WITHOUT_SERVERS := --ignore tests/stores --ignore tests/selection/test_real_llm.py --ignore tests/notebooks --ignore tests/benchmarks --ignore tests/display --ignore tests/logs/engines --ignore tests/mcp --ignore tests/schema_reader --ignore tests/cli/test_explore_browser.py
 PYTHON := python3.13
@@ -28,7 +28,7 @@ PYTHON := python3.13
 TIMED := -m timing $(shell grep -rl --include='test_*.py' 'mark.timing' tests)
 PARALLEL := --numprocesses auto --dist loadgroup -m 'not timing'
 
-.PHONY: help demo check test test-stores test-oldest test-mcp test-python lint licences format docs pictures build bench-speed bench-claims bench-detection bench-reranking bench-agents bench-selector bench-scale stress constraints clean bench-growth bench-peers
+.PHONY: help demo check test test-stores test-oldest test-newest test-python lint licences format docs pictures build bench-speed bench-claims bench-detection bench-reranking bench-agents bench-selector bench-scale stress constraints clean bench-growth bench-peers
 .DEFAULT_GOAL := help
 
 help:                     ## show this list
@@ -84,10 +84,10 @@ test-oldest: $(UV)        ## the core and both frameworks on the oldest supporte
 	$(UV) pip install --quiet --python .venv-oldest/bin/python --constraints .ci/constraints-oldest.txt $(OLDEST:%=--extra %) --group test --requirements pyproject.toml --editable .
 	.venv-oldest/bin/python -m pytest $(PARALLEL) $(WITHOUT_SERVERS) --ignore tests/golden --ignore tests/cli # figures and the command line go with the newest packages
 
-test-mcp: $(UV)           ## the MCP server on version 2 of the SDK, with LlamaIndex' client
-	test -d .venv-mcp || $(UV) venv --quiet --python $(PY) .venv-mcp
-	$(UV) pip install --quiet --python .venv-mcp/bin/python --constraints .ci/constraints-mcp.txt $(WITH_MCP:%=--extra %) --group test --group newest-mcp --requirements pyproject.toml --editable .
-	.venv-mcp/bin/python -m pytest $(PARALLEL) tests/mcp
+test-newest: $(UV)        ## the MCP server on version 2 of the SDK with LlamaIndex' client, logs on DuckDB 2
+	test -d .venv-newest || $(UV) venv --quiet --python $(PY) .venv-newest
+	$(UV) pip install --quiet --python .venv-newest/bin/python --constraints .ci/constraints-newest.txt $(NEWEST:%=--extra %) --group test --group newest --requirements pyproject.toml --editable .
+	.venv-newest/bin/python -m pytest $(PARALLEL) tests/mcp tests/logs -k 'not (spark or ray)'
 
 test-python: $(UV)        ## PYTHON=python3.13: the core and both frameworks on another Python
 	test -d .venv-$(PYTHON) || $(UV) venv --quiet --python $(PYTHON) .venv-$(PYTHON)
@@ -171,7 +171,7 @@ bench-selector: $(VENV)/.stores ## DATA=folder: what a small local model keeps a
 constraints: $(UV)        ## pin the newest versions for development, and the oldest that are supported
 	$(COMPILE) --all-extras --group dev --group stores --group llm --group docs --group browser --group clients --group engines --group reader --output-file .ci/constraints.txt
 	$(COMPILE) $(OLDEST:%=--extra %) --resolution lowest-direct --group test --output-file .ci/constraints-oldest.txt
-	$(COMPILE) $(WITH_MCP:%=--extra %) --group test --group newest-mcp --output-file .ci/constraints-mcp.txt
+	$(COMPILE) $(NEWEST:%=--extra %) --group test --group newest --output-file .ci/constraints-newest.txt
 
 clean:                    ## remove what the targets made
-	rm -rf $(VENV) .venv-oldest .venv-mcp .venv-built .coverage .mypy_cache .ruff_cache .pytest_cache dist site
+	rm -rf $(VENV) .venv-oldest .venv-newest .venv-built .coverage .mypy_cache .ruff_cache .pytest_cache dist site

@@ -1,6 +1,6 @@
 """Two environments run these tests, since each framework's client takes one version of the SDK.
 
-`make test` has version 1 and LangChain's client, `make test-mcp` version 2 and LlamaIndex's.
+`make test` has version 1 and LangChain's client, `make test-newest` version 2 and LlamaIndex's.
 """
 
 from importlib.metadata import version

@@ -85,7 +85,7 @@ def _v1(name: str, version: str, listed: types.ListToolsResult, answer: Handler)
     return server
 
 
-def _v2(  # pragma: no cover  (its tests run where version 2 is: make test-mcp)
+def _v2(  # pragma: no cover  (its tests run where version 2 is: make test-newest)
     name: str, version: str, listed: types.ListToolsResult, answer: Handler
 ) -> Server:
     async def list_tools(_context: object, _params: object) -> types.ListToolsResult:
@@ -113,7 +113,7 @@ def _result(answer: Answer) -> types.CallToolResult:
 
 def _unknown_tool() -> Exception:
     """Return the protocol's error; it does not repeat the name."""
-    if not hasattr(exceptions, "McpError"):  # pragma: no cover  (make test-mcp)
+    if not hasattr(exceptions, "McpError"):  # pragma: no cover  (make test-newest)
         of_v2: Any = exceptions
         return of_v2.MCPError(INVALID_PARAMS, UNKNOWN_TOOL)  # type: ignore[no-any-return]
     data = types.ErrorData(code=INVALID_PARAMS, message=UNKNOWN_TOOL)

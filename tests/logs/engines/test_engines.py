@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
@@ -18,10 +21,11 @@ from recall_signal import (
     Thresholds,
     assess,
 )
-from recall_signal.logs import BatchScorer, score_batch
+from recall_signal.logs import BatchScorer, LogWriter, score_batch
 from recall_signal.logs._score_batch import SCORED
 from recall_signal.logs.engines import register_duckdb, score_ray, score_spark, sql_levels
 from recall_signal.logs.engines._duckdb import scored_column
+from tests.logs.made import Query, write
 from tests.logs.scoring import expected, fitted, knife_edges, log_of, rows_of
 
 ROWS = 3000
@@ -69,6 +73,43 @@ def test_ray(ray: Any, log: pa.Table, scorer: BatchScorer, right: Any) -> None:
 def test_spark(spark: Any, file: Path, scorer: BatchScorer, right: Any) -> None:
     scored = score_spark(spark.read.parquet(str(file)).repartition(3), scorer)
     assert by_id([row.asDict() for row in scored.collect()]) == right
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log as retrievers write it, with a time, a run and a day in each row."""
+    folder = tmp_path_factory.mktemp("written") / "log"
+    random = np.random.default_rng(0)
+    with LogWriter(folder, max_rows=200, queue_rows=10_000) as log:
+        write(log, *(Query(cosines=random.random(n % 20).tolist()) for n in range(700)))
+    return folder
+
+
+def by_run(rows: Iterable[dict[str, Any]]) -> dict[bytes, dict[str, Any]]:
+    """Rows by their run, without the time and day, whose types are each engine's own."""
+    return {
+        bytes(row["run_id"]): {
+            name: value for name, value in row.items() if name not in ("run_id", "ts", "day")
+        }
+        for row in rows
+    }
+
+
+@pytest.mark.parametrize("engine", ["spark", "ray"])
+def test_a_log_of_our_own(engine: str, written: Path, request: pytest.FixtureRequest) -> None:
+    scorer = BatchScorer(fitted())
+    (batch,) = (
+        pa.dataset.dataset(written, partitioning="hive").to_table().combine_chunks().to_batches()
+    )
+    right = by_run(scorer(batch).to_pylist())
+    found = request.getfixturevalue(engine)
+    if engine == "spark":
+        rows = [
+            row.asDict() for row in score_spark(found.read.parquet(str(written)), scorer).collect()
+        ]
+    else:
+        rows = score_ray(found.data.read_parquet(str(written)), scorer).take_all()
+    assert by_run(rows) == right
 
 
 def test_duckdb(log: pa.Table, scorer: BatchScorer, right: Any) -> None:
@@ -128,7 +169,7 @@ def test_columns_are_quoted_and_another_dialect_is_refused() -> None:
         sql_levels("log", dialect="oracle")  # type: ignore[arg-type]
 
 
-def test_a_log_without_cosines_is_refused_before_anything_runs(spark: Any) -> None:
+def test_a_log_without_cosines_is_refused_before_spark_and_ray_run(spark: Any) -> None:
     frame = spark.createDataFrame([(1, "a")], "id int, name string")
     with pytest.raises(InvalidInputError, match="no column cosines"):
         score_spark(frame)
