@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
+from math import isfinite
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -118,17 +119,17 @@ def cosines_of(query_vector: ArrayLike, vectors: Sequence[ArrayLike]) -> list[fl
         return []
     query = np.asarray(query_vector, dtype=np.float64)
     # Row by row: a list of lists as a whole would keep every other thread waiting.
-    each = [np.asarray(vector, dtype=np.float64) for vector in vectors]
+    each = [np.asarray(vector) for vector in vectors]
     if len({row.shape for row in each}) > 1:
         raise VectorMismatch("the candidates' vectors differ in dimension")
-    rows = np.stack(each)
+    rows = np.stack(each).astype(np.float64, copy=False)
     if query.ndim != 1 or rows.ndim != 2 or rows.shape[1] != query.shape[0]:
         raise VectorMismatch(
             f"the query's vector has shape {query.shape}, the candidates' {rows.shape}"
         )
     with np.errstate(all="ignore"):
         cosines = rows @ query / (np.linalg.norm(rows, axis=1) * np.linalg.norm(query))
-    return [cosine if np.isfinite(cosine) else None for cosine in cosines.tolist()]
+    return [cosine if isfinite(cosine) else None for cosine in cosines.tolist()]
 
 
 def embed_again(

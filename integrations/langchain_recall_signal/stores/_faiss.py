@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from langchain_recall_signal.stores._base import VECTOR_SEARCH, Hits, StoreAdapter, Vectors
 from recall_signal import ScoreKind
 from recall_signal.stores import ScoreReading, Vector
-from recall_signal.stores._vendors import FaissIndex, faiss_kind
+from recall_signal.stores._vendors import FaissIndex, faiss_kind, faiss_vectors
 
 _BLOCK = 16_384
 """Vectors read at a time: 25 MB at 384 dimensions."""
@@ -34,6 +34,8 @@ _EQUAL_NORMS = 2e-5
 
 class _Index(FaissIndex, Protocol):
     ntotal: int
+
+    def reconstruct(self, key: int, /) -> object: ...
 
     def reconstruct_n(self, start: int, count: int, /) -> NDArray[np.float32]: ...
 
@@ -143,7 +145,7 @@ class FaissAdapter(StoreAdapter[_Store]):
         if facts.positions is None:
             facts.positions = {id_: at for at, id_ in store.index_to_docstore_id.items()}
         places = [facts.positions.get(document.id or "") for document in documents]
-        return [None if at is None else store.index.reconstruct(at) for at in places]
+        return faiss_vectors(store.index, places)
 
     def _facts_of(self, store: _Store) -> _Facts:
         """Return what is known of a store's index, after reading what was added since."""

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from llama_index_recall_signal.stores._base import DefaultModeAdapter, Hits, Vectors
 from recall_signal import ScoreKind
-from recall_signal.stores._vendors import FaissIndex, faiss_kind
+from recall_signal.stores._vendors import FaissIndex, faiss_kind, faiss_vectors
 
 
 class _Store(Protocol):
@@ -31,8 +31,7 @@ class FaissAdapter(DefaultModeAdapter[_Store]):
         known = getattr(store, "_node_id_to_faiss_id_map", None)
         try:
             if known is None:  # the store's ids are positions in the index
-                return [store.client.reconstruct(int(id_)) for id_ in hits.ids]
-            places = [known.get(id_) for id_ in hits.node_ids]
-            return [None if at is None else store.client.reconstruct(at) for at in places]
+                return faiss_vectors(store.client, [int(id_) for id_ in hits.ids])
+            return faiss_vectors(store.client, [known.get(id_) for id_ in hits.node_ids])
         except RuntimeError:
             return None
