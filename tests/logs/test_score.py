@@ -313,9 +313,6 @@ def test_folders_that_cannot_be_scored_are_refused(log: pa.Table, tmp_path: Path
     pq.write_table(log[:0], folder / "a.parquet")
     with pytest.raises(InvalidInputError, match="no row"):
         score(folder, tmp_path / "out")
-    pq.write_table(log.select(["cosines"]), folder / "b.parquet")
-    with pytest.raises(InvalidInputError, match="other columns than"):
-        score(folder, tmp_path / "out")
     (folder / "c.csv").write_text("x")
     with pytest.raises(InvalidInputError, match="csv and parquet"):
         score(folder, tmp_path / "out")

@@ -23,7 +23,7 @@ from recall_signal.errors import ConfigurationError
 from recall_signal.logs._parts import LAST, Result, part_last, write_part
 from recall_signal.logs._schema import require_arrow
 from recall_signal.logs._score_batch import BatchScorer
-from recall_signal.logs._sources import Log, Unit, find_log
+from recall_signal.logs._sources import Log, Unit, find_log, naming
 from recall_signal.thresholds import Thresholds, thresholds_in_force
 
 if TYPE_CHECKING:
@@ -182,7 +182,10 @@ class Job:
 
     def _scored(self, unit: Unit, skip: int = 0) -> Iterator[pa.RecordBatch]:
         columns = self.scorer.read(self.log.schema)
-        return map(self.scorer, self.log.batches(unit, columns, skip))
+        for batch in self.log.batches(unit, columns, skip):
+            with naming(unit.file):
+                scored = self.scorer(batch)
+            yield scored
 
     def _schema(self) -> pa.Schema:
         columns = self.scorer.read(self.log.schema)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +20,7 @@ from recall_signal.logs._score_batch import BatchScorer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Format", "Log", "Unit", "find_log"]
+__all__ = ["Format", "Log", "Unit", "find_log", "naming"]
 
 Format: TypeAlias = Literal["parquet", "json", "csv"]
 
@@ -103,11 +104,11 @@ class Log:
     def batches(
         self, unit: Unit, columns: Sequence[str], skip: int = 0
     ) -> Iterator[pa.RecordBatch]:
-        """Read a unit.
+        """Read a unit; columns that its file does not have are null.
 
         Args:
             unit: The unit.
-            columns: To be read.
+            columns: To be read, in this order.
             skip: Rows at the beginning that are passed over; text files only.
 
         Raises:
@@ -115,7 +116,20 @@ class Log:
         """
         path = self.folder / unit.file
         read = self._parquet if unit.group is not None else self._text
-        return read(path, unit, columns, skip)
+        for batch in read(path, unit, columns, skip):
+            yield self._fitted(batch, columns)
+
+    def _fitted(self, batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+        """Return a batch with these columns, each of the log's type."""
+        import pyarrow as pa
+
+        made = []
+        for name in columns:
+            kind = self.schema.field(name).type
+            held = name in batch.schema.names
+            column = batch.column(name) if held else pa.nulls(batch.num_rows, kind)
+            made.append(column if column.type == kind else column.cast(kind))
+        return pa.RecordBatch.from_arrays(made, names=list(columns))
 
     def _parquet(
         self, path: Path, unit: Unit, columns: Sequence[str], _skip: int
@@ -125,8 +139,10 @@ class Log:
 
         try:
             with pq.ParquetFile(path) as file:
+                held = file.schema_arrow.names
+                names = [name for name in columns if name in held]
                 yield from file.iter_batches(
-                    BATCH, row_groups=[unit.group], columns=list(columns), use_threads=False
+                    BATCH, row_groups=[unit.group], columns=names, use_threads=False
                 )
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from None
@@ -191,11 +207,20 @@ def find_log(log: str | Path, scorer: BatchScorer) -> Log:
             f"expected one of {', '.join(ENDINGS)}"
         )
     kind = kinds.pop()
-    made = (
-        _parquet_log(folder, files) if kind == "parquet" else _text_log(folder, files, kind, scorer)
-    )
+    if kind == "parquet":
+        return _parquet_log(folder, files, scorer)
+    made = _text_log(folder, files, kind, scorer)
     scorer.check(made.schema)
     return made
+
+
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """Name the file of a log in what refuses its columns or values."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{_shown(Path(file))}: {error}") from None
 
 
 def _counts(path: Path) -> bool:
@@ -208,7 +233,8 @@ def _format(name: str) -> Format | None:
     return next((kind for end, kind in ENDINGS.items() if name.lower().endswith(end)), None)
 
 
-def _parquet_log(folder: Path, files: Sequence[str]) -> Log:
+def _parquet_log(folder: Path, files: Sequence[str], scorer: BatchScorer) -> Log:
+    """Unite the columns of Parquet files; each has to have cosines."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -218,13 +244,36 @@ def _parquet_log(folder: Path, files: Sequence[str]) -> Log:
             found = pq.read_schema(folder / name).remove_metadata()
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(folder / name, error) from None
-        if schema is not None and not found.equals(schema):
-            raise InvalidInputError(
-                f"{_shown(Path(name))} has other columns than {_shown(Path(files[0]))}; score "
-                "files of different columns one by one, or bring them to one schema"
-            )
-        schema = found
+        if schema is None or not found.equals(schema):
+            with naming(name):
+                scorer.check(found)
+                schema = found if schema is None else _united(schema, found)
     return Log(folder, tuple(files), "parquet", schema)
+
+
+def _united(schema: pa.Schema, found: pa.Schema) -> pa.Schema:
+    """Return a schema with the columns of another one behind its own.
+
+    Raises:
+        InvalidInputError: A column of both has two types.
+    """
+    import pyarrow as pa
+
+    for field in found:
+        place = schema.get_field_index(field.name)
+        if place < 0:
+            schema = schema.append(field)
+            continue
+        own = schema.field(place)
+        try:
+            both = pa.unify_schemas([pa.schema([own]), pa.schema([field])])
+        except pa.ArrowException:
+            raise InvalidInputError(
+                f"the column {terminal_text(field.name)} is {field.type} here and {own.type} in "
+                "the files before; bring them to one type, or score the files one by one"
+            ) from None
+        schema = schema.set(place, both.field(0))
+    return schema
 
 
 def _text_log(folder: Path, files: Sequence[str], kind: Format, scorer: BatchScorer) -> Log:

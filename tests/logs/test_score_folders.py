@@ -1,0 +1,82 @@
+"""Scoring folders: parts of different releases, and columns that are names of folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from recall_signal import InvalidInputError
+from recall_signal.logs import LogWriter, score
+from tests.logs.made import Query, write
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    files = [path] if path.is_file() else sorted(path.rglob("part-*.parquet"))
+    return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+
+
+def folder_of(tmp_path: Path, **parts: pa.Table) -> Path:
+    """A log with a file for each table."""
+    folder = tmp_path / "log"
+    for name, table in parts.items():
+        path = folder / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, path)
+    return folder
+
+
+COSINES = pa.array([[0.9, 0.1]], pa.list_(pa.float32()))
+
+
+@pytest.mark.parametrize("out", ["out", "out.parquet"])
+def test_parts_with_a_later_column_are_scored_with_those_before(out: str, tmp_path: Path) -> None:
+    for texts in (False, True):
+        with LogWriter(tmp_path / "log", texts=texts) as log:
+            write(log, Query())
+    scored = score(tmp_path / "log", tmp_path / out)
+    assert scored.levels == {"high": 2}
+    made = rows(scored.path)
+    assert {row["query"] for row in made} == {None, "When does the bakery open?"}
+    assert [*made[0]] == [*made[1]]
+
+
+def test_order_nulls_and_names_within_lists_may_differ(tmp_path: Path) -> None:
+    strict = pa.list_(pa.field("element", pa.float32(), nullable=False))
+    fields = [
+        pa.field("id", pa.int64(), nullable=False),
+        pa.field("cosines", strict, nullable=False),
+    ]
+    first = pa.table([pa.array([1]), COSINES.cast(strict)], schema=pa.schema(fields))
+    second = pa.table({"cosines": COSINES, "note": pa.nulls(1), "id": [2]})
+    third = pa.table({"note": ["x"], "cosines": pa.nulls(1)})
+    folder = folder_of(tmp_path, a=first, b=second, c=third)
+    score(folder, tmp_path / "out.parquet", keep=["note", "id", "cosines"])
+    made = [(row["id"], row["note"], row["level"]) for row in rows(tmp_path / "out.parquet")]
+    assert made == [(1, None, "high"), (2, None, "high"), (None, "x", "unknown")]
+
+
+def test_columns_of_two_types_are_refused(tmp_path: Path) -> None:
+    tables = {name: pa.table({"cosines": COSINES, "id": [name]}) for name in "ab"}
+    folder = folder_of(tmp_path, **tables, c=pa.table({"cosines": COSINES, "id": [3]}))
+    words = r"^c\.parquet: the column id is int64 here and string in the files before; bring "
+    with pytest.raises(InvalidInputError, match=words):
+        score(folder, tmp_path / "out")
+
+
+def test_each_file_has_to_have_cosines(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, a=pa.table({"cosines": COSINES}), b=pa.table({"id": [1]}))
+    with pytest.raises(InvalidInputError, match=r"^b\.parquet: the log has no column cosines"):
+        score(folder, tmp_path / "out")
+
+
+def test_a_value_that_is_refused_names_its_file(tmp_path: Path) -> None:
+    tables = {
+        name: pa.table({"cosines": COSINES, "term_coverage": [share]})
+        for name, share in (("a", 0.5), ("b", 1.2))
+    }
+    with pytest.raises(InvalidInputError, match=r"^b\.parquet: term_coverage must lie"):
+        score(folder_of(tmp_path, **tables), tmp_path / "out")
