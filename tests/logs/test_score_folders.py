@@ -80,3 +80,20 @@ def test_a_value_that_is_refused_names_its_file(tmp_path: Path) -> None:
     }
     with pytest.raises(InvalidInputError, match=r"^b\.parquet: term_coverage must lie"):
         score(folder_of(tmp_path, **tables), tmp_path / "out")
+
+
+def test_csv_files_may_differ_in_columns(tmp_path: Path) -> None:
+    """With keyword scores, which decide where there is no cosine."""
+    folder = tmp_path / "log"
+    folder.mkdir()
+    (folder / "a.csv").write_text('id,cosines,scores\n1,,"[3.0, 1.0, 1.0]"\n')
+    (folder / "b.csv").write_text('cosines,id\n"[0.9, 0.1]",2\n')
+    (folder / "c.csv").write_text("note\nx\n")
+    for keep in (["id"], []):
+        score(folder, tmp_path / "out.parquet", keep=keep)
+        made = rows(tmp_path / "out.parquet")
+        assert [row["basis"] for row in made] == ["separation", "prominence", None]
+    (folder / "a.csv").write_text('id,cosines,scores\n1,,"[3.0, secret]"\n')
+    with pytest.raises(InvalidInputError, match=r"^a\.csv cannot be read as CSV") as caught:
+        score(folder, tmp_path / "out.parquet")
+    assert "secret" not in str(caught.value)

@@ -153,9 +153,17 @@ class Log:
         duck = _duckdb()
         types = dict(self.types)
         with duck.connect(config={"threads": 1}) as connection:
-            source = _source([path], self.format, {name: types[name] for name in columns})
-            names = ", ".join(_quoted(name) for name in columns)
             try:
+                if self.format == "csv":  # of JSON lines, a column that is nowhere reads as null
+                    held = dict(_columns(connection, _source([path], "csv", {})))
+                else:
+                    held = types
+                given = {name: types[name] for name in columns if name in held}
+                source = _source([path], self.format, given)
+                names = ", ".join(
+                    _quoted(name) if name in given else f"NULL::{types[name]} AS {_quoted(name)}"
+                    for name in columns
+                )
                 found = connection.sql(f"SELECT {names} FROM {source}")  # noqa: S608
                 reader = getattr(found, "to_arrow_reader", found.fetch_arrow_reader)(BATCH)
                 for batch in reader:
@@ -286,8 +294,11 @@ def _text_log(folder: Path, files: Sequence[str], kind: Format, scorer: BatchSco
     with duck.connect(config={"threads": 1}) as connection:
         try:
             source = _source(paths, kind, given, detect=True)
-            rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608
-            for name, found, *_ in rows:
+            rows = _columns(connection, source)
+            if kind == "csv" and scorer.scores in dict(rows):
+                given |= {scorer.scores: "DOUBLE[]"}
+                rows = _columns(connection, _source(paths, kind, given, detect=True))
+            for name, found in rows:
                 if name in (scorer.cosines, scorer.scores):
                     _check_numbers(connection, paths, name, found)
             if not any(_has_row(connection, path, kind, given) for path in paths):
@@ -299,11 +310,17 @@ def _text_log(folder: Path, files: Sequence[str], kind: Format, scorer: BatchSco
                     'each query, such as "[0.8, 0.3]"; name the right one'
                 ) from None
             raise _stopped(paths[0], kind, error) from None
-        types = {name: _column_type(name, found, scorer) for name, found, *_ in rows}
+        types = {name: _column_type(name, found, scorer) for name, found in rows}
         nothing = ", ".join(f"NULL::{found} AS {_quoted(name)}" for name, found in types.items())
         schema = connection.sql(f"SELECT {nothing} LIMIT 0").to_arrow_table().schema
     names = tuple(path.relative_to(folder).as_posix() for path in paths)
     return Log(folder, names, kind, schema, tuple(types.items()))
+
+
+def _columns(connection: Any, source: str) -> list[tuple[str, str]]:
+    """Return the names and SQL types of the columns of a source."""
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608
+    return [(name, kind) for name, kind, *_ in rows]
 
 
 def _has_row(connection: Any, path: Path, kind: Format, types: dict[str, str]) -> bool:
@@ -363,7 +380,8 @@ def _source(
         if detect:
             return f"read_json({files}, {_JSON_LINES}, union_by_name=true)"
         return f"read_json({files}, {_JSON_LINES}, columns={columns})"
-    return f"read_csv({files}, header=true, {_NO_FOLDERS}, union_by_name=true, types={columns})"
+    given = f", types={columns}" if types else ""
+    return f"read_csv({files}, header=true, {_NO_FOLDERS}, union_by_name=true{given})"
 
 
 def _literal(text: str) -> str:
