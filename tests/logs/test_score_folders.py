@@ -97,3 +97,47 @@ def test_csv_files_may_differ_in_columns(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"^a\.csv cannot be read as CSV") as caught:
         score(folder, tmp_path / "out.parquet")
     assert "secret" not in str(caught.value)
+
+
+def partitioned(folder: Path, ending: str) -> Path:
+    """A log with two partitions, one of which is null in one place and missing in another."""
+    places = {
+        1: "tenant=a%2Fb/level=x/day=2026-01-01",
+        2: "tenant=__HIVE_DEFAULT_PARTITION__/day=",
+        3: "plain",
+    }
+    for number, place in places.items():
+        path = folder / place / f"part.{ending}"
+        path.parent.mkdir(parents=True)
+        if ending == "parquet":
+            pq.write_table(pa.table({"id": [number], "cosines": COSINES}), path)
+        else:
+            path.write_text(f'{{"id": {number}, "cosines": [0.9, 0.1]}}\n')
+    return folder
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_partitions_are_columns_of_a_result_in_one_file(ending: str, tmp_path: Path) -> None:
+    log = partitioned(tmp_path / "log", ending)
+    right = {1: ("a/b", "2026-01-01"), 2: (None, ""), 3: (None, None)}
+    score(log, tmp_path / "out.parquet")
+    made = rows(tmp_path / "out.parquet")
+    assert {row["id"]: (row["tenant"], row["day"]) for row in made} == right
+    assert {row["level"] for row in made} == {"high"}
+    score(log, tmp_path / "out.parquet", keep=["tenant"])
+    assert {"id", "tenant", "day"} & {*rows(tmp_path / "out.parquet")[0]} == {"tenant"}
+
+
+def test_partitions_stay_the_names_of_folders(tmp_path: Path) -> None:
+    log = partitioned(tmp_path / "log", "parquet")
+    score(log, tmp_path / "out")
+    assert not {"tenant", "day"} & {*rows(tmp_path / "out")[0]}
+    assert (tmp_path / "out" / "tenant=a%2Fb" / "level=x" / "day=2026-01-01").is_dir()
+
+
+def test_a_column_goes_before_a_partition_of_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "log" / "id=7" / "a.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1], "cosines": COSINES}), path)
+    score(tmp_path / "log", tmp_path / "out.parquet")
+    assert [row["id"] for row in rows(tmp_path / "out.parquet")] == [1]

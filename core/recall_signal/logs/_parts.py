@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["Result", "part_last", "write_part"]
+__all__ = ["Result", "is_file", "part_last", "write_part"]
 
 SUCCESS = "_SUCCESS"
 PLAN = "recall_signal.plan"
@@ -43,6 +43,11 @@ PLAN_BYTES = 1000
 """Most bytes of a plan that are read; it has 32."""
 ROW_GROUP = 65_536
 """Rows that are written together, at least; a few megabytes where no texts are kept."""
+
+
+def is_file(path: Path) -> bool:
+    """Return True where a result of this name is a single file."""
+    return path.suffix == ".parquet" and not path.is_dir()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ class Result:
     @property
     def is_file(self) -> bool:
         """True where the result is a single file."""
-        return self.path.suffix == ".parquet" and not self.path.is_dir()
+        return is_file(self.path)
 
     @property
     def parts(self) -> Path:

@@ -24,7 +24,7 @@ from recall_signal.thresholds import Thresholds
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SCORED", "BatchScorer", "score_batch"]
+__all__ = ["OUTDATED", "SCORED", "BatchScorer", "score_batch"]
 
 SCORED = tuple(name for name in COLUMNS if name != "rationale")
 """The columns that scoring makes, in order; a column of the log with such a name gives way."""

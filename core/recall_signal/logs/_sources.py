@@ -6,16 +6,18 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from urllib.parse import unquote
 
 from recall_signal._safe_text import terminal_text
 from recall_signal.errors import InvalidInputError, MissingDependencyError
 from recall_signal.logs._logged import CANDIDATES
 from recall_signal.logs._schema import require_arrow
-from recall_signal.logs._score_batch import BatchScorer
+from recall_signal.logs._score_batch import OUTDATED, BatchScorer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,9 +62,9 @@ class Log:
         folder: What their paths are relative to.
         files: Relative paths, sorted.
         format: Of all of them.
-        types: Columns and their SQL types, of text files.
         schema: Of the columns that can be read.
-        cosines: Name of the column of cosines.
+        types: Columns and their SQL types, of text files.
+        partitions: Columns whose values are names of folders, as in `day=2026-03-04`.
     """
 
     folder: Path
@@ -70,6 +72,20 @@ class Log:
     format: Format
     schema: pa.Schema
     types: tuple[tuple[str, str], ...] = ()
+    partitions: tuple[str, ...] = ()
+
+    def with_partitions(self) -> Log:
+        """Return this log with its partitions as columns of texts, behind its own.
+
+        Those whose name a column has already, or one that scoring makes, are left out.
+        """
+        import pyarrow as pa
+
+        taken = {*self.schema.names, *OUTDATED}
+        found = dict.fromkeys(chain.from_iterable(map(_partitions, self.files)))
+        names = tuple(name for name in found if name not in taken)
+        schema = pa.schema([*self.schema, *(pa.field(name, pa.string()) for name in names)])
+        return replace(self, schema=schema, partitions=names)
 
     def units(self) -> list[Unit]:
         """Return the units in order.
@@ -116,19 +132,24 @@ class Log:
         """
         path = self.folder / unit.file
         read = self._parquet if unit.group is not None else self._text
-        for batch in read(path, unit, columns, skip):
-            yield self._fitted(batch, columns)
+        names = [name for name in columns if name not in self.partitions]
+        for batch in read(path, unit, names, skip):
+            yield self._fitted(batch, unit, columns)
 
-    def _fitted(self, batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+    def _fitted(self, batch: pa.RecordBatch, unit: Unit, columns: Sequence[str]) -> pa.RecordBatch:
         """Return a batch with these columns, each of the log's type."""
         import pyarrow as pa
 
+        folders = _partitions(unit.file)
         made = []
         for name in columns:
             kind = self.schema.field(name).type
-            held = name in batch.schema.names
-            column = batch.column(name) if held else pa.nulls(batch.num_rows, kind)
-            made.append(column if column.type == kind else column.cast(kind))
+            if name in batch.schema.names:
+                column = batch.column(name)
+                made.append(column if column.type == kind else column.cast(kind))
+            else:
+                value = folders.get(name) if name in self.partitions else None
+                made.append(pa.repeat(pa.scalar(value, kind), batch.num_rows))
         return pa.RecordBatch.from_arrays(made, names=list(columns))
 
     def _parquet(
@@ -174,6 +195,16 @@ class Log:
                     skip = 0
             except (duck.Error, RuntimeError) as error:
                 raise _stopped(path, self.format, error) from None
+
+
+def _partitions(file: str) -> dict[str, str | None]:
+    """Return what the names of a file's folders say, None for the name that stands for null."""
+    pairs = (part.partition("=") for part in PurePosixPath(file).parent.parts)
+    read = {unquote(name): unquote(value) for name, sign, value in pairs if sign}
+    return {name: None if value == _NULL_FOLDER else value for name, value in read.items()}
+
+
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
 def _holds(path: Path, name: str) -> bool:
