@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from recall_signal import ConfigurationError, InvalidInputError, RecallConfidence
+from recall_signal import ConfigurationError, InvalidInputError, RecallConfidence, assess
 from recall_signal.confidence import unknown
 from recall_signal.logs import BatchScorer, LogWriter, append_canaries, score, score_batch
 from recall_signal.logs import _sources as sources_module
@@ -64,6 +64,66 @@ def test_a_writers_folder_is_scored(calibrated: bool, tmp_path: Path) -> None:
     figures = ("top_score", "prominence", "relative_margin", "basis", "probability")
     assert {row.get(name) for row in rows[3:] for name in figures} == {None}
     assert not scored.names_calibration
+
+
+@dataclass
+class ByKeywords(Query):
+    """A query that keyword scores decide, which no log holds."""
+
+    scores: tuple[float, ...] = ()
+
+    @property
+    def confidence(self) -> RecallConfidence:
+        found = assess([None] * len(self.scores), scores=self.scores)
+        return found.model_copy(update={"term_coverage": 0.333})
+
+
+KEYWORDS = (
+    ((9.0, 1.0, 1.1, 0.9), "high"),
+    ((1.2, 1.0, 0.5), "moderate"),
+    ((1.2, 1.2, 1.15, 0.9), "low"),
+    ((1.0, 1.0, 1.0), "none"),
+)
+
+
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_levels_by_keyword_scores_stay(calibrated: bool, tmp_path: Path) -> None:
+    with LogWriter(tmp_path / "log") as log:
+        queries = [ByKeywords([None] * len(scores), scores=scores) for scores, _ in KEYWORDS]
+        write(log, *queries, Query())
+    fit = fitted() if calibrated else None
+    scored = score(tmp_path / "log", tmp_path / "out", calibration=fit)
+    *found, other = scored_rows(scored.path)
+    assert [(row["level"], row["result_count"]) for row in found] == [
+        (level, len(scores)) for scores, level in KEYWORDS
+    ]
+    rest = {(row["basis"], row["reason"], row["term_coverage"]) for row in found}
+    assert rest == {("separation", None, 0.333)}
+    assert {row.get(name) for row in found for name in ("top_score", "probability")} == {None}
+    assert other["basis"] == ("calibration" if calibrated else "prominence")
+
+
+def test_what_was_logged_stays_only_where_no_cosine_shows_it() -> None:
+    """And not where scores are there, or where a cosine had decided."""
+    table = pa.table(
+        {
+            "cosines": [None, [0.9, 0.1], [], None, None, None],
+            "level": ["high", "low", "low", "low", "unknown", "splendid"],
+            "basis": ["separation", "separation", "separation", "prominence", None, "separation"],
+            "top_score": pa.array([8.2, 8.2, None, 0.5, None, 1.0], pa.float32()),
+            "relative_margin": ["a"] * 6,
+        }
+    )
+    rows = score_batch(table).to_pylist()
+    assert [row["level"] for row in rows] == ["high", "high", "none", *["unknown"] * 3]
+    assert [row["top_score"] for row in rows] == [8.2, 0.9, *[None] * 4]
+    assert [row["reason"] for row in rows] == [None] * 3 + ["no_scores"] * 3
+    with_scores = table.append_column("scores", pa.array([[3.0, 3.0], *[None] * 5]))
+    assert score_batch(with_scores)["level"].to_pylist()[0] == "none"
+    stream = table.set_column(2, "basis", pa.array(["stream"] * 6))
+    stream = stream.append_column("probability", pa.array([0.8123] * 6, pa.float32()))
+    made = score_batch(stream, fitted()).to_pylist()[0]
+    assert (made["level"], made["basis"], made["probability"]) == ("high", "stream", 0.8123)
 
 
 def logged(**columns: Any) -> pa.Table:

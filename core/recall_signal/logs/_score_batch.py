@@ -16,7 +16,7 @@ from recall_signal.logs._logged import (
     joined,
     with_candidates,
     with_counts,
-    with_unknown,
+    with_logged,
 )
 from recall_signal.logs._schema import require_arrow
 from recall_signal.thresholds import Thresholds
@@ -86,7 +86,7 @@ class BatchScorer:
     def read(self, given: pa.Schema) -> list[str]:
         """Return the columns of a log that scoring needs to read."""
         self.check(given)
-        used = [self.cosines, self.scores, self.term_coverage, CANDIDATES, "level", "reason"]
+        used = [self.cosines, self.scores, self.term_coverage, CANDIDATES, *SCORED]
         names = [name for name in used if name in given.names]
         return list(dict.fromkeys([*self.kept(given), *(name for name in names if name)]))
 
@@ -160,9 +160,10 @@ class BatchScorer:
         table = with_counts(signals.to_arrow())
         if self._counts(batch.schema) and cosines.null_count:
             table = with_candidates(table, cosines.is_null(), batch.column(CANDIDATES))
-        if "level" in names and "reason" in names:
-            table = with_unknown(table, batch.column("level"), batch.column("reason"))
-        return table
+        logged = {name: batch.column(name) for name in SCORED if name in names}
+        if coverage is not None:
+            logged["term_coverage"] = batch.column(coverage)
+        return with_logged(table, logged)
 
 
 def score_batch(batch: Batch, calibration: Calibrator | None = None) -> Batch:
@@ -171,8 +172,9 @@ def score_batch(batch: Batch, calibration: Calibrator | None = None) -> Batch:
     Args:
         batch: With a column `cosines` of lists; `scores` (lists) and `term_coverage` are used
             where they are there. A log's `candidates` tells an empty pool, which is level none,
-            from one of which nothing was measured; a level unknown whose `reason` no cosine shows,
-            such as an empty question, stays.
+            from one of which nothing was measured. What was logged stays where no cosine shows
+            it: a level unknown for another `reason`, such as an empty question, and a level by
+            keyword scores that are not in the log.
         calibration: Decides the level; without one the default thresholds do.
 
     Raises:
