@@ -26,9 +26,6 @@ CANDIDATES = "candidates"
 MEASURED = ("no_scores", "score_out_of_range")
 """Reasons that are found again in the cosines."""
 
-BY_SCORES = ("separation", "stream")
-"""Bases of levels that keyword scores decide, which a log does not hold."""
-
 KNOWN_LEVELS = tuple(level for level in LEVELS if level != "unknown")
 
 FIGURES = ("top_score", "prominence", "relative_margin", "probability", "term_coverage")
@@ -105,7 +102,7 @@ def with_logged(signals: pa.Table, logged: Mapping[str, pa.Array | pa.ChunkedArr
     made = {name: signals[name].cast(pa.string()) for name in words}
     if made["reason"].null_count < len(signals):  # most batches have a figure in each row
         by_scores = pc.and_(
-            pc.is_in(basis, value_set=pa.array(BY_SCORES)),
+            pc.equal(basis, "separation"),
             pc.is_in(level, value_set=pa.array(KNOWN_LEVELS)),
         )
         kept = pc.or_kleene(kept, pc.and_(by_scores, pc.equal(made["reason"], "no_scores")))
