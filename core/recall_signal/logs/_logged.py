@@ -13,11 +13,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CANDIDATES",
+    "WORDS_COUNT",
     "check_counts",
     "joined",
     "with_candidates",
     "with_counts",
+    "with_helping_words",
     "with_logged",
+    "words_only_help",
 ]
 
 CANDIDATES = "candidates"
@@ -28,8 +31,17 @@ MEASURED = ("no_scores", "score_out_of_range")
 
 KNOWN_LEVELS = tuple(level for level in LEVELS if level != "unknown")
 
-FIGURES = ("top_score", "prominence", "relative_margin", "probability", "term_coverage")
-"""Columns of figures that scoring makes."""
+WORDS_COUNT = "words_count"
+"""Column that is False where the missing words of a query say nothing."""
+
+FIGURES = {
+    "top_score": 3,
+    "prominence": 3,
+    "relative_margin": 3,
+    "probability": 4,
+    "term_coverage": 3,
+}
+"""Columns of figures that scoring makes, and their decimals."""
 
 MOST_REASONS = 100
 """Reasons of a batch at most, further ones are null: their codes take one byte."""
@@ -82,6 +94,36 @@ def with_candidates(
     )
 
 
+def words_only_help(words_count: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return True for each query whose missing words say nothing; other types say nothing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_boolean(words_count.type):
+        words_count = pa.nulls(len(words_count), pa.bool_())
+    return joined(pc.invert(pc.fill_null(words_count, True)))
+
+
+def with_helping_words(signals: pa.Table, only_help: pa.Array, alone: pa.Table) -> pa.Table:
+    """Return signals in which words that can only help do so.
+
+    Args:
+        signals: Made with term coverages.
+        only_help: True for the queries of such words.
+        alone: The signals of these queries by their cosines alone.
+    """
+    import pyarrow.compute as pc
+
+    both = signals.filter(only_help)
+    harmed = pc.fill_null(pc.greater(alone["probability"], both["probability"]), False)
+    columns = {}
+    for name in ("level", "probability"):
+        kind = _plain(signals[name].type)
+        best = pc.if_else(harmed, alone[name].cast(kind), both[name].cast(kind))
+        columns[name] = pc.replace_with_mask(signals[name].cast(kind), only_help, joined(best))
+    return _changed(signals, columns)
+
+
 def with_logged(signals: pa.Table, logged: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Table:
     """Return signals in which a query keeps what was logged where no cosine can show it.
 
@@ -112,7 +154,7 @@ def with_logged(signals: pa.Table, logged: Mapping[str, pa.Array | pa.ChunkedArr
     columns = {name: pc.if_else(kept, text, made[name]) for name, text in words.items()}
     for name in FIGURES:
         if name in signals.column_names:
-            columns[name] = pc.if_else(kept, _figure(logged.get(name)), signals[name])
+            columns[name] = pc.if_else(kept, _figure(logged.get(name), name), signals[name])
     return _changed(signals, columns)
 
 
@@ -125,14 +167,16 @@ def _texts(column: pa.Array | pa.ChunkedArray | None, rows: int) -> pa.Array | p
     return column.cast(pa.string())
 
 
-def _figure(column: pa.Array | pa.ChunkedArray | None) -> pa.Array | pa.ChunkedArray | pa.Scalar:
+def _figure(
+    column: pa.Array | pa.ChunkedArray | None, name: str
+) -> pa.Array | pa.ChunkedArray | pa.Scalar:
     """Return a logged figure, rounded as it was before a log kept it in 32 bits; null likewise."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if column is None or not _is_number(column.type):
         return pa.scalar(None, pa.float64())
-    return pc.round(column.cast(pa.float64()), 4)
+    return pc.round(column.cast(pa.float64()), FIGURES[name])
 
 
 def joined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -160,8 +204,14 @@ def _is_number(kind: pa.DataType) -> bool:
 def _is_text(kind: pa.DataType) -> bool:
     from pyarrow import types
 
-    value = kind.value_type if types.is_dictionary(kind) else kind
+    value = _plain(kind)
     return bool(types.is_string(value) or types.is_large_string(value) or types.is_null(value))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    from pyarrow import types
+
+    return kind.value_type if types.is_dictionary(kind) else kind
 
 
 def _changed(signals: pa.Table, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
