@@ -276,6 +276,7 @@ class Query:
     report: Any = None
     settings: Any = None
     encoder: str | None = "demo"
+    calibrator: Any = None
 
 
 def writer_cost(rows: int) -> tuple[float, float, float, float, int]:

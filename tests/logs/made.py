@@ -36,6 +36,7 @@ class Query:
     retriever: str | None = "FAISS"
     encoder: str | None = "demo"
     items: Sequence[Any] = ("a", "b")
+    calibrator: Any = None
 
     @property
     def confidence(self) -> RecallConfidence:

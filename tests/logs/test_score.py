@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import os
@@ -314,9 +315,6 @@ def test_folders_that_cannot_be_scored_are_refused(log: pa.Table, tmp_path: Path
     pq.write_table(log[:0], folder / "a.parquet")
     with pytest.raises(InvalidInputError, match="no row"):
         score(folder, tmp_path / "out")
-    pq.write_table(log.select(["cosines"]), folder / "b.parquet")
-    with pytest.raises(InvalidInputError, match="other columns than"):
-        score(folder, tmp_path / "out")
     (folder / "c.csv").write_text("x")
     with pytest.raises(InvalidInputError, match="csv and parquet"):
         score(folder, tmp_path / "out")
@@ -354,6 +352,44 @@ def test_two_runs_do_not_write_one_result(log: pa.Table, tmp_path: Path) -> None
             score(path, tmp_path / "out")
 
     score(path, tmp_path / "out", progress=again)
+
+
+def test_a_refused_run_leaves_no_lock(log: pa.Table, tmp_path: Path) -> None:
+    """And takes none away that another one holds."""
+    bad = tmp_path / "bad.parquet"
+    pq.write_table(pa.table({"cosines": [[0.9]], "term_coverage": [2.0]}), bad)
+    with pytest.raises(InvalidInputError, match="term_coverage"):
+        score(bad, tmp_path / "out")
+    assert not (tmp_path / ".out.lock").exists()
+    write_parquet(log, tmp_path / "log.parquet")
+
+    def refused(_done: int, _total: int) -> None:
+        with pytest.raises(ConfigurationError, match="another process"):
+            score(bad, tmp_path / "out")
+        assert (tmp_path / ".out.lock").exists()
+
+    score(tmp_path / "log.parquet", tmp_path / "out", progress=refused)
+    assert not (tmp_path / ".out.lock").exists()
+
+
+def test_a_lock_that_was_removed_meanwhile_is_none(
+    log: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its holder ended between the opening and the locking; a third may hold the new file."""
+    write_parquet(log, tmp_path / "log.parquet")
+    flock, lock = fcntl.flock, tmp_path / ".out.lock"
+
+    def late(file: int, how: int) -> None:
+        lock.unlink()
+        if made:
+            lock.touch()
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    for made in (False, True):
+        with pytest.raises(ConfigurationError, match="another process is writing out"):
+            score(tmp_path / "log.parquet", tmp_path / "out")
+        assert lock.exists() is made
 
 
 def test_a_process_that_dies_is_reported(log: pa.Table, tmp_path: Path) -> None:

@@ -11,7 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from recall_signal import ConfigurationError, InvalidInputError, RecallConfidence
+from recall_signal import (
+    Baseline,
+    ConfigurationError,
+    InvalidInputError,
+    Pool,
+    RecallConfidence,
+    assess,
+)
+from recall_signal.calibration._baseline import CalibrationWithBaseline
 from recall_signal.confidence import unknown
 from recall_signal.logs import BatchScorer, LogWriter, append_canaries, score, score_batch
 from recall_signal.logs import _sources as sources_module
@@ -64,6 +72,137 @@ def test_a_writers_folder_is_scored(calibrated: bool, tmp_path: Path) -> None:
     figures = ("top_score", "prominence", "relative_margin", "basis", "probability")
     assert {row.get(name) for row in rows[3:] for name in figures} == {None}
     assert not scored.names_calibration
+
+
+@dataclass
+class ByKeywords(Query):
+    """A query that keyword scores decide, which no log holds."""
+
+    scores: tuple[float, ...] = ()
+
+    @property
+    def confidence(self) -> RecallConfidence:
+        found = assess([None] * len(self.scores), scores=self.scores)
+        return found.model_copy(update={"term_coverage": 0.333})
+
+
+KEYWORDS = (
+    ((9.0, 1.0, 1.1, 0.9), "high"),
+    ((1.2, 1.0, 0.5), "moderate"),
+    ((1.2, 1.2, 1.15, 0.9), "low"),
+    ((1.0, 1.0, 1.0), "none"),
+)
+
+
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_levels_by_keyword_scores_stay(calibrated: bool, tmp_path: Path) -> None:
+    with LogWriter(tmp_path / "log") as log:
+        queries = [ByKeywords([None] * len(scores), scores=scores) for scores, _ in KEYWORDS]
+        write(log, *queries, Query())
+    fit = fitted() if calibrated else None
+    scored = score(tmp_path / "log", tmp_path / "out", calibration=fit)
+    *found, other = scored_rows(scored.path)
+    assert [(row["level"], row["result_count"]) for row in found] == [
+        (level, len(scores)) for scores, level in KEYWORDS
+    ]
+    rest = {(row["basis"], row["reason"], row["term_coverage"]) for row in found}
+    assert rest == {("separation", None, 0.333)}
+    assert {row.get(name) for row in found for name in ("top_score", "probability")} == {None}
+    assert other["basis"] == ("calibration" if calibrated else "prominence")
+
+
+def test_what_was_logged_stays_only_where_no_cosine_shows_it() -> None:
+    """And not where scores are there, or where a cosine had decided."""
+    table = pa.table(
+        {
+            "cosines": [None, [0.9, 0.1], [], None, None, None],
+            "level": ["high", "low", "low", "low", "unknown", "splendid"],
+            "basis": [*["separation"] * 3, "stream", None, "separation"],
+            "top_score": pa.array([8.2, 8.2, None, 0.5, None, 1.0], pa.float32()),
+            "relative_margin": ["a"] * 6,
+        }
+    )
+    rows = score_batch(table).to_pylist()
+    assert [row["level"] for row in rows] == ["high", "high", "none", *["unknown"] * 3]
+    assert [row["top_score"] for row in rows] == [8.2, 0.9, *[None] * 4]
+    assert [row["reason"] for row in rows] == [None] * 3 + ["no_scores"] * 3
+    with_scores = table.append_column("scores", pa.array([[3.0, 3.0], *[None] * 5]))
+    assert score_batch(with_scores)["level"].to_pylist()[0] == "none"
+
+
+@dataclass
+class Judged(Query):
+    """A query that a calibration judged by its words, too."""
+
+    text: str = "the griffin"
+
+    @property
+    def confidence(self) -> RecallConfidence:
+        texts = [self.text, *["x"] * (len(self.cosines) - 1)]
+        return assess(Pool(self.cosines, texts=texts, query=self.query), calibration=fitted())
+
+
+SPANISH = "\u00bfcu\u00e1ndo se abre el griffin?"
+
+WITNESSES = [
+    ("what is the griffin", "the kiln", True),  # the corpus' own language: missing words count
+    (SPANISH, "the kiln", False),  # another one: they do not
+    (SPANISH, "the griffin", False),  # but found ones help
+    ("griffin", "the kiln", False),  # cannot be told, and nothing found
+    ("griffin", "the griffin", True),
+    ("what is it", "the kiln", None),  # nothing informative
+]
+
+
+@pytest.mark.parametrize("followed", [False, True])
+@pytest.mark.parametrize(("query", "text", "counts"), WITNESSES)
+def test_a_log_is_judged_again_as_it_was(
+    query: str, text: str, counts: bool | None, followed: bool, tmp_path: Path
+) -> None:
+    """Words that could only help can only help again."""
+    fit = fitted()
+    judge = CalibrationWithBaseline(fit, Baseline()) if followed else fit
+    tops = (0.3, 0.45, 0.5, 0.55, 0.7)
+    with LogWriter(tmp_path / "log") as log:
+        write(log, *(Judged([top, 0.1], query, calibrator=judge, text=text) for top in tops))
+    before = scored_rows(tmp_path / "log")
+    after = scored_rows(score(tmp_path / "log", tmp_path / "out", calibration=fit).path)
+    assert {row["words_count"] for row in before} == {counts}
+    for name in ("level", "basis", "words_count"):
+        assert [row[name] for row in after] == [row[name] for row in before]
+    for name in ("probability", "term_coverage"):
+        assert [row[name] for row in after] == pytest.approx([row[name] for row in before])
+
+
+def test_without_a_question_nothing_says_whether_words_count(tmp_path: Path) -> None:
+    query = Judged([0.5, 0.1], calibrator=fitted())
+    query.query = None  # type: ignore[assignment]
+    with LogWriter(tmp_path / "log") as log:
+        write(log, query)
+    assert scored_rows(tmp_path / "log")[0]["words_count"] is None
+
+
+def test_whether_words_count_is_a_truth_value() -> None:
+    """Missing words count unless they are said not to; so it is without a calibration."""
+    table = pa.table({"cosines": [[0.55, 0.1]] * 4, "term_coverage": [0.0, 0.0, 1.0, None]})
+    plain = score_batch(table, fitted()).to_pylist()
+    for given in ([1, 0, None, 0], ["false"] * 4, [None] * 4, [True] * 4):
+        with_column = table.append_column("words_count", pa.array(given))
+        made = score_batch(with_column, fitted())
+        assert made.drop_columns(["words_count"]).to_pylist() == plain
+    marked = table.append_column("words_count", pa.array([None, False, False, False]))
+    assert score_batch(marked)["level"].to_pylist() == score_batch(table)["level"].to_pylist()
+    for batch in (marked, marked.combine_chunks().to_batches()[0]):
+        for encoded in (True, False):
+            made = BatchScorer(fitted(), encoded=encoded)(batch)
+            assert made.schema == BatchScorer(fitted(), encoded=encoded).schema(batch.schema)
+            found = made.column("probability").to_pylist()
+            assert found[0] == plain[0]["probability"] < found[1] == found[3]
+            assert found[2] == plain[2]["probability"]
+            assert made.column("level").to_pylist() == ["low", "moderate", "high", "moderate"]
+            assert made.column("term_coverage").to_pylist() == [0.0, 0.0, 1.0, None]
+    without = score_batch(marked.drop_columns(["term_coverage"]), fitted())
+    assert "term_coverage" not in without.column_names
 
 
 def logged(**columns: Any) -> pa.Table:

@@ -14,6 +14,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy, deepcopy
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,13 @@ from llama_index.core.instrumentation.events.exception import ExceptionEvent
 import langchain_recall_signal as in_langchain
 import llama_index_recall_signal as in_llama_index
 from recall_signal import ConfigurationError, SelectionReport
+from recall_signal._words import Vocabulary
+from recall_signal._words._text import hash_of
 from recall_signal.logs import COLUMNS, LogOptions, LogWriter, log_schema, parquet_options, recover
 from recall_signal.logs import _spool as spool
 from recall_signal.logs import _worker as worker
 from recall_signal.logs._schema import require_arrow
+from tests.calibration.toys import WORDS, calibration
 from tests.frameworks import QUERY, STRONG
 from tests.logs.made import Query, parts, rows, run_id, write
 
@@ -68,6 +72,17 @@ async def test_learning_is_no_query(framework: Any, way: str, tmp_path: Path) ->
     (row,) = rows(tmp_path)
     assert row["calibration"]
     assert row["calibration_status"] in ("ready", "no_valid_threshold")
+
+
+async def test_both_frameworks_log_whether_words_count(framework: Any, tmp_path: Path) -> None:
+    """They do where the corpus has the question's language."""
+    fits = [calibration(), calibration(words=WORDS)]
+    german = Vocabulary(function_words=(hash_of("der"), hash_of("ist")), length=200.0)
+    fits.append(calibration(words=replace(WORDS, vocabulary=german)))
+    with LogWriter(tmp_path) as log, framework.logged(log) as call:
+        for fit in (None, *fits):
+            await framework.recall(framework.over(calibration=fit), "sync", **call)
+    assert [row["words_count"] for row in rows(tmp_path)] == [None, None, True, False]
 
 
 async def test_texts_are_opt_in(framework: Any, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from recall_signal._words._coverage import (
     is_witness,
     term_coverage,
 )
-from recall_signal._words._terms import QueryTerms, query_terms
+from recall_signal._words._terms import QueryTerms, is_foreign, query_terms
 from recall_signal._words._vocabulary import Vocabulary, learn_vocabulary
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Vocabulary",
     "best_coverage",
     "coverage_front",
+    "is_foreign",
     "is_witness",
     "learn_vocabulary",
     "query_terms",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
 from recall_signal._words._text import SHORTEST, STEM, fold, is_function_word, is_unspaced, split
 from recall_signal._words._vocabulary import Vocabulary
 
-__all__ = ["QueryTerms", "TermKind", "query_terms"]
+__all__ = ["QueryTerms", "TermKind", "is_foreign", "query_terms"]
 
 MAX_TERMS = 24
 """Terms of a query that are looked for, the most telling ones first; bounds the time of a long
@@ -56,11 +57,8 @@ def query_terms(query: str, vocabulary: Vocabulary | None = None) -> QueryTerms 
         vocabulary: Gives the weights. Without one every term weighs the same.
     """
     words, pairs = split(fold(query))
-    function_words = {word for word in words if is_function_word(word)}
-    foreign = None
-    if vocabulary is not None and len(function_words) >= FEWEST_FUNCTION_WORDS:
-        known = sum(vocabulary.knows(word) for word in function_words)
-        foreign = known < FOREIGN * len(function_words)
+    function_words = _function_words(words)
+    foreign = None if vocabulary is None else _is_foreign(function_words, vocabulary)
     kinds = {
         word[:STEM]: TermKind.STEM if len(word) >= STEM else TermKind.WORD
         for word in words
@@ -71,6 +69,23 @@ def query_terms(query: str, vocabulary: Vocabulary | None = None) -> QueryTerms 
     telling = sorted((item for item in weighed if item[1] > 0.0), key=lambda item: -item[1])
     terms = tuple(telling[:MAX_TERMS])
     return QueryTerms(terms, sum(weight for _, weight, _ in terms), foreign) if terms else None
+
+
+def is_foreign(query: str, vocabulary: Vocabulary) -> bool | None:
+    """Return whether a query is in another language than a corpus, as in `QueryTerms`."""
+    words, _ = split(fold(query))
+    return _is_foreign(_function_words(words), vocabulary)
+
+
+def _function_words(words: Iterable[str]) -> set[str]:
+    return {word for word in words if is_function_word(word)}
+
+
+def _is_foreign(function_words: set[str], vocabulary: Vocabulary) -> bool | None:
+    if len(function_words) < FEWEST_FUNCTION_WORDS:
+        return None
+    known = sum(vocabulary.knows(word) for word in function_words)
+    return known < FOREIGN * len(function_words)
 
 
 def _weight(term: str, vocabulary: Vocabulary | None) -> float:

@@ -11,6 +11,7 @@ from recall_signal._words import (
     Vocabulary,
     best_coverage,
     coverage_front,
+    is_foreign,
     is_witness,
     query_terms,
 )
@@ -82,6 +83,10 @@ class Words:
         front = coverage_front(terms, pool.texts, cosines, vocabulary=self.vocabulary, step=step)
         coverage = best_coverage(front, step)
         return None if coverage is None else (coverage, is_witness(terms.foreign, coverage))
+
+    def count(self, query: str, coverage: float) -> bool:
+        """Return True where words of a query that are missing say something, as in `measure`."""
+        return is_witness(is_foreign(query, self.vocabulary), coverage)
 
     def following(self, traffic: Sequence[tuple[float, float]]) -> Words:
         """Return these words with the line moved by a window of (top cosine, coverage) pairs."""

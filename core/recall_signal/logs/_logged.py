@@ -1,10 +1,11 @@
-"""Figures of a log that its cosines do not show: candidates, and the reason of an unknown level."""
+"""Figures of a log that its cosines do not show: candidates, and levels that rest on no cosine."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from recall_signal.confidence import LEVELS
 from recall_signal.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -12,11 +13,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CANDIDATES",
+    "WORDS_COUNT",
     "check_counts",
     "joined",
     "with_candidates",
     "with_counts",
-    "with_unknown",
+    "with_helping_words",
+    "with_logged",
+    "words_only_help",
 ]
 
 CANDIDATES = "candidates"
@@ -24,6 +28,20 @@ CANDIDATES = "candidates"
 
 MEASURED = ("no_scores", "score_out_of_range")
 """Reasons that are found again in the cosines."""
+
+KNOWN_LEVELS = tuple(level for level in LEVELS if level != "unknown")
+
+WORDS_COUNT = "words_count"
+"""Column that is False where the missing words of a query say nothing."""
+
+FIGURES = {
+    "top_score": 3,
+    "prominence": 3,
+    "relative_margin": 3,
+    "probability": 4,
+    "term_coverage": 3,
+}
+"""Columns of figures that scoring makes, and their decimals."""
 
 MOST_REASONS = 100
 """Reasons of a batch at most, further ones are null: their codes take one byte."""
@@ -37,7 +55,7 @@ def check_counts(kind: pa.DataType) -> None:
     """
     from pyarrow import types
 
-    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind)):
+    if not (_is_number(kind) or types.is_null(kind)):
         raise _no_counts(kind)
 
 
@@ -76,43 +94,89 @@ def with_candidates(
     )
 
 
-def with_unknown(
-    signals: pa.Table, level: pa.Array | pa.ChunkedArray, reason: pa.Array | pa.ChunkedArray
-) -> pa.Table:
-    """Return signals in which a query stays unknown where no cosine shows the reason.
+def words_only_help(words_count: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return True for each query whose missing words say nothing; other types say nothing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_boolean(words_count.type):
+        words_count = pa.nulls(len(words_count), pa.bool_())
+    return joined(pc.invert(pc.fill_null(words_count, True)))
+
+
+def with_helping_words(signals: pa.Table, only_help: pa.Array, alone: pa.Table) -> pa.Table:
+    """Return signals in which words that can only help do so.
+
+    Args:
+        signals: Made with term coverages.
+        only_help: True for the queries of such words.
+        alone: The signals of these queries by their cosines alone.
+    """
+    import pyarrow.compute as pc
+
+    both = signals.filter(only_help)
+    harmed = pc.fill_null(pc.greater(alone["probability"], both["probability"]), False)
+    columns = {}
+    for name in ("level", "probability"):
+        kind = _plain(signals[name].type)
+        best = pc.if_else(harmed, alone[name].cast(kind), both[name].cast(kind))
+        columns[name] = pc.replace_with_mask(signals[name].cast(kind), only_help, joined(best))
+    return _changed(signals, columns)
+
+
+def with_logged(signals: pa.Table, logged: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Table:
+    """Return signals in which a query keeps what was logged where no cosine can show it.
+
+    That is an unknown level whose reason no cosine shows, and a level by keyword scores that are
+    not in the log.
 
     Args:
         signals: Made anew.
-        level: As logged.
-        reason: As logged.
+        logged: The columns of the same names that the log has.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not (_is_text(level.type) and _is_text(reason.type)):
-        return signals
-    logged = reason.cast(pa.string())
-    found_again = pc.is_in(logged, value_set=pa.array([None, *MEASURED], pa.string()))
-    unknown = pc.fill_null(pc.equal(level.cast(pa.string()), "unknown"), False)
-    kept = pc.and_(unknown, pc.invert(found_again))
+    words = {name: _texts(logged.get(name), len(signals)) for name in ("level", "basis", "reason")}
+    level, basis, reason = words.values()
+    found_again = pc.is_in(reason, value_set=pa.array([None, *MEASURED], pa.string()))
+    kept = pc.and_(pc.equal(level, "unknown"), pc.invert(found_again))
+    made = {name: signals[name].cast(pa.string()) for name in words}
+    if made["reason"].null_count < len(signals):  # most batches have a figure in each row
+        by_scores = pc.and_(
+            pc.equal(basis, "separation"),
+            pc.is_in(level, value_set=pa.array(KNOWN_LEVELS)),
+        )
+        kept = pc.or_kleene(kept, pc.and_(by_scores, pc.equal(made["reason"], "no_scores")))
+    kept = pc.fill_null(kept, False)
     if not pc.any(kept, min_count=0).as_py():
         return signals
-    absent = ("top_score", "prominence", "relative_margin", "basis", "probability")
-    columns = {name: signals[name] for name in absent if name in signals.column_names}
-    texts = {"level": "unknown", "reason": logged}
-    return _changed(
-        signals,
-        {
-            **{
-                name: pc.if_else(kept, pa.scalar(None, _plain(column.type)), _decoded(column))
-                for name, column in columns.items()
-            },
-            **{
-                name: pc.if_else(kept, text, signals[name].cast(pa.string()))
-                for name, text in texts.items()
-            },
-        },
-    )
+    columns = {name: pc.if_else(kept, text, made[name]) for name, text in words.items()}
+    for name in FIGURES:
+        if name in signals.column_names:
+            columns[name] = pc.if_else(kept, _figure(logged.get(name), name), signals[name])
+    return _changed(signals, columns)
+
+
+def _texts(column: pa.Array | pa.ChunkedArray | None, rows: int) -> pa.Array | pa.ChunkedArray:
+    """Return a logged column of names; nulls where there is none, or it is something else."""
+    import pyarrow as pa
+
+    if column is None or not _is_text(column.type):
+        return pa.nulls(rows, pa.string())
+    return column.cast(pa.string())
+
+
+def _figure(
+    column: pa.Array | pa.ChunkedArray | None, name: str
+) -> pa.Array | pa.ChunkedArray | pa.Scalar:
+    """Return a logged figure, rounded as it was before a log kept it in 32 bits; null likewise."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column is None or not _is_number(column.type):
+        return pa.scalar(None, pa.float64())
+    return pc.round(column.cast(pa.float64()), FIGURES[name])
 
 
 def joined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -131,6 +195,12 @@ def _no_counts(kind: pa.DataType) -> InvalidInputError:
     )
 
 
+def _is_number(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind))
+
+
 def _is_text(kind: pa.DataType) -> bool:
     from pyarrow import types
 
@@ -142,10 +212,6 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     from pyarrow import types
 
     return kind.value_type if types.is_dictionary(kind) else kind
-
-
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(_plain(column.type))
 
 
 def _changed(signals: pa.Table, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["Result", "part_last", "write_part"]
+__all__ = ["Result", "is_file", "part_last", "write_part"]
 
 SUCCESS = "_SUCCESS"
 PLAN = "recall_signal.plan"
@@ -43,6 +43,11 @@ PLAN_BYTES = 1000
 """Most bytes of a plan that are read; it has 32."""
 ROW_GROUP = 65_536
 """Rows that are written together, at least; a few megabytes where no texts are kept."""
+
+
+def is_file(path: Path) -> bool:
+    """Return True where a result of this name is a single file."""
+    return path.suffix == ".parquet" and not path.is_dir()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ class Result:
     @property
     def is_file(self) -> bool:
         """True where the result is a single file."""
-        return self.path.suffix == ".parquet" and not self.path.is_dir()
+        return is_file(self.path)
 
     @property
     def parts(self) -> Path:
@@ -84,18 +89,13 @@ class Result:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._refuse_what_is_foreign()
         lock = self._beside("lock")
-        file = open_regular(lock, os.O_RDWR | os.O_CREAT)
-        try:
-            _lock(file, self.path)
+        with _held(lock, self.path):
             done = self._is_whole()
             if not done:
                 self._refuse_a_folder()
                 self._prepare()
             yield done
             self._clear()
-        finally:
-            os.close(file)
-        lock.unlink(missing_ok=True)
 
     def _refuse_what_is_foreign(self) -> None:
         """Refuse links, pipes and devices in the place of what is kept beside the result."""
@@ -235,12 +235,37 @@ def _writer(path: Path, schema: pa.Schema, keys: Mapping[str, str]) -> pq.Parque
     return pq.ParquetWriter(path, marked, compression="zstd", use_dictionary=names)
 
 
-def _lock(file: int, path: Path) -> None:
+@contextmanager
+def _held(lock: Path, path: Path) -> Iterator[None]:
+    """Hold the lock of a result, and remove it at the end.
+
+    It is removed while it is held. Who opened it before, and gets it after, finds that it is no
+    longer the file of that name.
+
+    Raises:
+        ConfigurationError: Another process holds it, or has just held it.
+    """
+    file = open_regular(lock, os.O_RDWR | os.O_CREAT)
+    try:
+        _lock(file, lock, path)
+        try:
+            yield
+        finally:
+            with suppress(PermissionError):  # Windows removes no file that is open
+                lock.unlink(missing_ok=True)
+    finally:
+        os.close(file)
+
+
+def _lock(file: int, lock: Path, path: Path) -> None:
     if fcntl is None:  # pragma: no cover  (Windows)
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(file), lock.stat()):
+            return
     except OSError:
-        raise ConfigurationError(
-            f"another process is writing {terminal_text(path.name)}: wait for it, or give another"
-        ) from None
+        pass
+    raise ConfigurationError(
+        f"another process is writing {terminal_text(path.name)}: wait for it, or give another"
+    )

@@ -8,6 +8,8 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from recall_signal._text import encodable
+from recall_signal.calibration import Calibration
+from recall_signal.calibration._baseline import CalibrationWithBaseline
 from recall_signal.confidence import RecallConfidence
 from recall_signal.reports import SelectionReport
 
@@ -20,10 +22,10 @@ Row: TypeAlias = tuple[int, *tuple[object, ...]]
 """The values of a row in the order of `COLUMNS`, with the question behind them; the first one is
 the time in microseconds."""
 
-COSINES = 19
+COSINES = 20
 """Place of the cosines in a row."""
 
-FOREIGN = (2, 3, 20)
+FOREIGN = (2, 3, 21)
 """Places of names and texts that come from outside, which may hold what UTF-8 cannot."""
 
 
@@ -49,6 +51,9 @@ class Finished(Protocol):
 
     @property
     def report(self) -> Mapping[str, Any]: ...
+
+    @property
+    def calibrator(self) -> object: ...
 
     @property
     def cosines(self) -> Sequence[float | None]: ...
@@ -96,6 +101,7 @@ def row_of(
         selection.dropped,
         confidence.result_count,
         confidence.term_coverage,
+        _words_count(outcome),
         confidence.probability,
         None if seconds is None else 1000.0 * seconds,
         _packed(outcome.cosines),
@@ -104,6 +110,18 @@ def row_of(
 
 
 _NONE: dict[str, str | None] = {}
+
+
+def _words_count(outcome: Finished) -> bool | None:
+    """Return False where missing words said nothing, None where no calibration read words."""
+    coverage, calibration = outcome.confidence.term_coverage, outcome.calibrator
+    if isinstance(calibration, CalibrationWithBaseline):
+        calibration = calibration.calibration
+    if not isinstance(calibration, Calibration) or calibration.words is None:
+        return None
+    if coverage is None or outcome.query is None:
+        return None
+    return calibration.words.count(outcome.query, coverage)
 
 
 def _packed(cosines: Sequence[float | None]) -> object:

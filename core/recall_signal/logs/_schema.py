@@ -62,6 +62,12 @@ COLUMNS = (
     Column("dropped", "int32", "Results that the selector removed, null likewise."),
     Column("candidates", "int32", "Candidates in the pool."),
     Column("term_coverage", "float32", "Share of the query's terms that were found, or null."),
+    Column(
+        "words_count",
+        "bool",
+        "False where missing words say nothing, as of a question in another language than the "
+        "texts: words can only help then; null where no calibration read them.",
+    ),
     Column("probability", "float32", "P(something relevant), null without a calibration."),
     Column("latency_ms", "float32", "From the call to its reports, with the search."),
     Column(
@@ -115,12 +121,10 @@ def parquet_options(schema: pa.Schema) -> dict[str, object]:
     Args:
         schema: Of the log; columns that are not there have no option.
     """
-    names = [column.name for column in COLUMNS if column.type in ("string", "bool", "int32")]
+    names = [column.name for column in COLUMNS if column.type in ("string", "int32")]
     options: dict[str, object] = {
         "compression": "zstd",
-        "use_dictionary": [
-            name for name in names if name in schema.names and not name.endswith("applied")
-        ],
+        "use_dictionary": [name for name in names if name in schema.names],
     }
     if "cosines" in schema.names:
         options["column_encoding"] = {"cosines.list.element": "BYTE_STREAM_SPLIT"}

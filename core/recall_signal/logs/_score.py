@@ -20,10 +20,10 @@ from recall_signal._safe_text import terminal_text
 from recall_signal.calibration import Calibration
 from recall_signal.calibration._identity import calibration_id
 from recall_signal.errors import ConfigurationError
-from recall_signal.logs._parts import LAST, Result, part_last, write_part
+from recall_signal.logs._parts import LAST, Result, is_file, part_last, write_part
 from recall_signal.logs._schema import require_arrow
 from recall_signal.logs._score_batch import BatchScorer
-from recall_signal.logs._sources import Log, Unit, find_log
+from recall_signal.logs._sources import Log, Unit, find_log, naming
 from recall_signal.thresholds import Thresholds, thresholds_in_force
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Scored", "score"]
 
-VERSION = 3
+VERSION = 4
 """Of the result; parts of another one are made anew."""
 
 TEXT_ROWS = 262_144
@@ -83,8 +83,9 @@ def score(
 
     Args:
         log: The file or folder; a column holds a list of cosines for each query.
-        out: A file whose name ends in `.parquet`, or a folder of parts with the partitions of
-            the log, which must not be there yet.
+        out: A file whose name ends in `.parquet`, in which the partitions of a log are columns
+            of texts; or a folder of parts with the partitions of the log, which must not be
+            there yet.
         calibration: Decides the level; or the file of one.
         thresholds: Other cuts than the default ones.
         cosines: Name of the column of cosines.
@@ -116,6 +117,8 @@ def score(
     _check_kind(Path(out))
     target = Path(out).resolve()
     _check_target(Path(log).resolve(), target)
+    if is_file(target):  # a folder of parts has the partitions in its names
+        found = found.with_partitions()
     units = found.units()
     result = Result(target, _plan(found, scorer))
     with result.opened() as whole:
@@ -180,7 +183,10 @@ class Job:
 
     def _scored(self, unit: Unit, skip: int = 0) -> Iterator[pa.RecordBatch]:
         columns = self.scorer.read(self.log.schema)
-        return map(self.scorer, self.log.batches(unit, columns, skip))
+        for batch in self.log.batches(unit, columns, skip):
+            with naming(unit.file):
+                scored = self.scorer(batch)
+            yield scored
 
     def _schema(self) -> pa.Schema:
         columns = self.scorer.read(self.log.schema)

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, TypeVar
 from recall_signal._many.columns import COLUMNS
 from recall_signal.assess import Calibrator
 from recall_signal.assess_many import Assessments, assess_many
+from recall_signal.calibration import Calibration
 from recall_signal.errors import InvalidInputError
 from recall_signal.logs._logged import (
     CANDIDATES,
+    WORDS_COUNT,
     check_counts,
     joined,
     with_candidates,
     with_counts,
-    with_unknown,
+    with_helping_words,
+    with_logged,
+    words_only_help,
 )
 from recall_signal.logs._schema import require_arrow
 from recall_signal.thresholds import Thresholds
@@ -24,7 +28,7 @@ from recall_signal.thresholds import Thresholds
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SCORED", "BatchScorer", "score_batch"]
+__all__ = ["OUTDATED", "SCORED", "BatchScorer", "score_batch"]
 
 SCORED = tuple(name for name in COLUMNS if name != "rationale")
 """The columns that scoring makes, in order; a column of the log with such a name gives way."""
@@ -86,7 +90,7 @@ class BatchScorer:
     def read(self, given: pa.Schema) -> list[str]:
         """Return the columns of a log that scoring needs to read."""
         self.check(given)
-        used = [self.cosines, self.scores, self.term_coverage, CANDIDATES, "level", "reason"]
+        used = [self.cosines, self.scores, self.term_coverage, CANDIDATES, WORDS_COUNT, *SCORED]
         names = [name for name in used if name in given.names]
         return list(dict.fromkeys([*self.kept(given), *(name for name in names if name)]))
 
@@ -148,31 +152,45 @@ class BatchScorer:
     def _assess(self, batch: pa.Table | pa.RecordBatch) -> pa.Table:
         names = batch.schema.names
         cosines = batch.column(self.cosines)
-        coverage = self.term_coverage if self.term_coverage in names else None
+        coverage = batch.column(self.term_coverage) if self.term_coverage in names else None
         scores = self.scores if self.scores in names else None
         signals: Assessments = assess_many(
             cosines,
             scores=None if scores is None else batch.column(scores),
             thresholds=self.thresholds,
             calibration=self.calibration,
-            term_coverage=None if coverage is None else batch.column(coverage),
+            term_coverage=coverage,
         )
         table = with_counts(signals.to_arrow())
+        if coverage is not None and WORDS_COUNT in names:
+            table = self._helped(table, cosines, words_only_help(batch.column(WORDS_COUNT)))
         if self._counts(batch.schema) and cosines.null_count:
             table = with_candidates(table, cosines.is_null(), batch.column(CANDIDATES))
-        if "level" in names and "reason" in names:
-            table = with_unknown(table, batch.column("level"), batch.column("reason"))
-        return table
+        logged = {name: batch.column(name) for name in SCORED if name in names}
+        if coverage is not None:
+            logged["term_coverage"] = coverage
+        return with_logged(table, logged)
+
+    def _helped(
+        self, signals: pa.Table, cosines: pa.Array | pa.ChunkedArray, only_help: pa.Array
+    ) -> pa.Table:
+        """Return signals in which words of such queries can only help."""
+        reads_words = isinstance(self.calibration, Calibration) and self.calibration.reads_words
+        if not reads_words or not only_help.true_count:
+            return signals
+        alone = assess_many(cosines.filter(only_help), calibration=self.calibration)
+        return with_helping_words(signals, only_help, alone.to_arrow())
 
 
 def score_batch(batch: Batch, calibration: Calibrator | None = None) -> Batch:
     """Return a table or record batch of a log with levels made anew.
 
     Args:
-        batch: With a column `cosines` of lists; `scores` (lists) and `term_coverage` are used
-            where they are there. A log's `candidates` tells an empty pool, which is level none,
-            from one of which nothing was measured; a level unknown whose `reason` no cosine shows,
-            such as an empty question, stays.
+        batch: With a column `cosines` of lists; `scores` (lists), `term_coverage` and
+            `words_count` are used where they are there. A log's `candidates` tells an empty pool,
+            which is level none, from one of which nothing was measured. What was logged stays
+            where no cosine shows it: a level unknown for another `reason`, such as an empty
+            question, and a level by keyword scores that are not in the log.
         calibration: Decides the level; without one the default thresholds do.
 
     Raises:

@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from urllib.parse import unquote
 
 from recall_signal._safe_text import terminal_text
 from recall_signal.errors import InvalidInputError, MissingDependencyError
 from recall_signal.logs._logged import CANDIDATES
 from recall_signal.logs._schema import require_arrow
-from recall_signal.logs._score_batch import BatchScorer
+from recall_signal.logs._score_batch import OUTDATED, BatchScorer
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Format", "Log", "Unit", "find_log"]
+__all__ = ["Format", "Log", "Unit", "find_log", "naming"]
 
 Format: TypeAlias = Literal["parquet", "json", "csv"]
 
@@ -59,9 +62,9 @@ class Log:
         folder: What their paths are relative to.
         files: Relative paths, sorted.
         format: Of all of them.
-        types: Columns and their SQL types, of text files.
         schema: Of the columns that can be read.
-        cosines: Name of the column of cosines.
+        types: Columns and their SQL types, of text files.
+        partitions: Columns whose values are names of folders, as in `day=2026-03-04`.
     """
 
     folder: Path
@@ -69,6 +72,20 @@ class Log:
     format: Format
     schema: pa.Schema
     types: tuple[tuple[str, str], ...] = ()
+    partitions: tuple[str, ...] = ()
+
+    def with_partitions(self) -> Log:
+        """Return this log with its partitions as columns of texts, behind its own.
+
+        Those whose name a column has already, or one that scoring makes, are left out.
+        """
+        import pyarrow as pa
+
+        taken = {*self.schema.names, *OUTDATED}
+        found = dict.fromkeys(chain.from_iterable(map(_partitions, self.files)))
+        names = tuple(name for name in found if name not in taken)
+        schema = pa.schema([*self.schema, *(pa.field(name, pa.string()) for name in names)])
+        return replace(self, schema=schema, partitions=names)
 
     def units(self) -> list[Unit]:
         """Return the units in order.
@@ -103,11 +120,11 @@ class Log:
     def batches(
         self, unit: Unit, columns: Sequence[str], skip: int = 0
     ) -> Iterator[pa.RecordBatch]:
-        """Read a unit.
+        """Read a unit; columns that its file does not have are null.
 
         Args:
             unit: The unit.
-            columns: To be read.
+            columns: To be read, in this order.
             skip: Rows at the beginning that are passed over; text files only.
 
         Raises:
@@ -115,7 +132,25 @@ class Log:
         """
         path = self.folder / unit.file
         read = self._parquet if unit.group is not None else self._text
-        return read(path, unit, columns, skip)
+        names = [name for name in columns if name not in self.partitions]
+        for batch in read(path, unit, names, skip):
+            yield self._fitted(batch, unit, columns)
+
+    def _fitted(self, batch: pa.RecordBatch, unit: Unit, columns: Sequence[str]) -> pa.RecordBatch:
+        """Return a batch with these columns, each of the log's type."""
+        import pyarrow as pa
+
+        folders = _partitions(unit.file)
+        made = []
+        for name in columns:
+            kind = self.schema.field(name).type
+            if name in batch.schema.names:
+                column = batch.column(name)
+                made.append(column if column.type == kind else column.cast(kind))
+            else:
+                value = folders.get(name) if name in self.partitions else None
+                made.append(pa.repeat(pa.scalar(value, kind), batch.num_rows))
+        return pa.RecordBatch.from_arrays(made, names=list(columns))
 
     def _parquet(
         self, path: Path, unit: Unit, columns: Sequence[str], _skip: int
@@ -125,8 +160,10 @@ class Log:
 
         try:
             with pq.ParquetFile(path) as file:
+                held = file.schema_arrow.names
+                names = [name for name in columns if name in held]
                 yield from file.iter_batches(
-                    BATCH, row_groups=[unit.group], columns=list(columns), use_threads=False
+                    BATCH, row_groups=[unit.group], columns=names, use_threads=False
                 )
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from None
@@ -137,9 +174,17 @@ class Log:
         duck = _duckdb()
         types = dict(self.types)
         with duck.connect(config={"threads": 1}) as connection:
-            source = _source([path], self.format, {name: types[name] for name in columns})
-            names = ", ".join(_quoted(name) for name in columns)
             try:
+                if self.format == "csv":  # of JSON lines, a column that is nowhere reads as null
+                    held = dict(_columns(connection, _source([path], "csv", {})))
+                else:
+                    held = types
+                given = {name: types[name] for name in columns if name in held}
+                source = _source([path], self.format, given)
+                names = ", ".join(
+                    _quoted(name) if name in given else f"NULL::{types[name]} AS {_quoted(name)}"
+                    for name in columns
+                )
                 found = connection.sql(f"SELECT {names} FROM {source}")  # noqa: S608
                 reader = getattr(found, "to_arrow_reader", found.fetch_arrow_reader)(BATCH)
                 for batch in reader:
@@ -150,6 +195,16 @@ class Log:
                     skip = 0
             except (duck.Error, RuntimeError) as error:
                 raise _stopped(path, self.format, error) from None
+
+
+def _partitions(file: str) -> dict[str, str | None]:
+    """Return what the names of a file's folders say, None for the name that stands for null."""
+    pairs = (part.partition("=") for part in PurePosixPath(file).parent.parts)
+    read = {unquote(name): unquote(value) for name, sign, value in pairs if sign}
+    return {name: None if value == _NULL_FOLDER else value for name, value in read.items()}
+
+
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
 def _holds(path: Path, name: str) -> bool:
@@ -191,11 +246,20 @@ def find_log(log: str | Path, scorer: BatchScorer) -> Log:
             f"expected one of {', '.join(ENDINGS)}"
         )
     kind = kinds.pop()
-    made = (
-        _parquet_log(folder, files) if kind == "parquet" else _text_log(folder, files, kind, scorer)
-    )
+    if kind == "parquet":
+        return _parquet_log(folder, files, scorer)
+    made = _text_log(folder, files, kind, scorer)
     scorer.check(made.schema)
     return made
+
+
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """Name the file of a log in what refuses its columns or values."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{_shown(Path(file))}: {error}") from None
 
 
 def _counts(path: Path) -> bool:
@@ -208,7 +272,8 @@ def _format(name: str) -> Format | None:
     return next((kind for end, kind in ENDINGS.items() if name.lower().endswith(end)), None)
 
 
-def _parquet_log(folder: Path, files: Sequence[str]) -> Log:
+def _parquet_log(folder: Path, files: Sequence[str], scorer: BatchScorer) -> Log:
+    """Unite the columns of Parquet files; each has to have cosines."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -218,13 +283,36 @@ def _parquet_log(folder: Path, files: Sequence[str]) -> Log:
             found = pq.read_schema(folder / name).remove_metadata()
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(folder / name, error) from None
-        if schema is not None and not found.equals(schema):
-            raise InvalidInputError(
-                f"{_shown(Path(name))} has other columns than {_shown(Path(files[0]))}; score "
-                "files of different columns one by one, or bring them to one schema"
-            )
-        schema = found
+        if schema is None or not found.equals(schema):
+            with naming(name):
+                scorer.check(found)
+                schema = found if schema is None else _united(schema, found)
     return Log(folder, tuple(files), "parquet", schema)
+
+
+def _united(schema: pa.Schema, found: pa.Schema) -> pa.Schema:
+    """Return a schema with the columns of another one behind its own.
+
+    Raises:
+        InvalidInputError: A column of both has two types.
+    """
+    import pyarrow as pa
+
+    for field in found:
+        place = schema.get_field_index(field.name)
+        if place < 0:
+            schema = schema.append(field)
+            continue
+        own = schema.field(place)
+        try:
+            both = pa.unify_schemas([pa.schema([own]), pa.schema([field])])
+        except pa.ArrowException:
+            raise InvalidInputError(
+                f"the column {terminal_text(field.name)} is {field.type} here and {own.type} in "
+                "the files before; bring them to one type, or score the files one by one"
+            ) from None
+        schema = schema.set(place, both.field(0))
+    return schema
 
 
 def _text_log(folder: Path, files: Sequence[str], kind: Format, scorer: BatchScorer) -> Log:
@@ -237,8 +325,11 @@ def _text_log(folder: Path, files: Sequence[str], kind: Format, scorer: BatchSco
     with duck.connect(config={"threads": 1}) as connection:
         try:
             source = _source(paths, kind, given, detect=True)
-            rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608
-            for name, found, *_ in rows:
+            rows = _columns(connection, source)
+            if kind == "csv" and scorer.scores in dict(rows):
+                given |= {scorer.scores: "DOUBLE[]"}
+                rows = _columns(connection, _source(paths, kind, given, detect=True))
+            for name, found in rows:
                 if name in (scorer.cosines, scorer.scores):
                     _check_numbers(connection, paths, name, found)
             if not any(_has_row(connection, path, kind, given) for path in paths):
@@ -250,11 +341,17 @@ def _text_log(folder: Path, files: Sequence[str], kind: Format, scorer: BatchSco
                     'each query, such as "[0.8, 0.3]"; name the right one'
                 ) from None
             raise _stopped(paths[0], kind, error) from None
-        types = {name: _column_type(name, found, scorer) for name, found, *_ in rows}
+        types = {name: _column_type(name, found, scorer) for name, found in rows}
         nothing = ", ".join(f"NULL::{found} AS {_quoted(name)}" for name, found in types.items())
         schema = connection.sql(f"SELECT {nothing} LIMIT 0").to_arrow_table().schema
     names = tuple(path.relative_to(folder).as_posix() for path in paths)
     return Log(folder, names, kind, schema, tuple(types.items()))
+
+
+def _columns(connection: Any, source: str) -> list[tuple[str, str]]:
+    """Return the names and SQL types of the columns of a source."""
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608
+    return [(name, kind) for name, kind, *_ in rows]
 
 
 def _has_row(connection: Any, path: Path, kind: Format, types: dict[str, str]) -> bool:
@@ -314,7 +411,8 @@ def _source(
         if detect:
             return f"read_json({files}, {_JSON_LINES}, union_by_name=true)"
         return f"read_json({files}, {_JSON_LINES}, columns={columns})"
-    return f"read_csv({files}, header=true, {_NO_FOLDERS}, union_by_name=true, types={columns})"
+    given = f", types={columns}" if types else ""
+    return f"read_csv({files}, header=true, {_NO_FOLDERS}, union_by_name=true{given})"
 
 
 def _literal(text: str) -> str:
