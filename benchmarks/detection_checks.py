@@ -190,7 +190,7 @@ def coverage_of(source: Source) -> list[Coverage]:
 def pooled_ece(units: Iterable[Unit], *, all_fits: bool = False) -> tuple[float, float]:
     """ECE of mode labelled over the queries of all units: class-balanced and plain.
 
-    Fits whose labels do not separate go by what was learnt without them; they count only with
+    Fits whose labels do not separate go by what was learned without them; they count only with
     `all_fits`. Within each unit and draw both classes weigh the same (balanced) or every query
     does (plain); units weigh the same.
     """

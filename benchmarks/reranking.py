@@ -3,7 +3,7 @@
     python benchmarks/reranking.py DATA --cache FOLDER
 
 A unit is an encoder, a set, and its near-misses (a neighbouring fact is stored) or its missing
-answers (a passage on the very topic is stored). The line on cosine and reranker is learnt from
+answers (a passage on the very topic is stored). The line on cosine and reranker is learned from
 the dev split through `Calibration.fit`; the test split is reported. Every unit is printed.
 """
 
@@ -58,7 +58,7 @@ class Row:
         present: Reported queries whose answer is stored, and `absent` the others.
         cosine: AUROC of the top cosine.
         reranker: AUROC of the reranker's best score on the page.
-        both: AUROC of the line learnt from dev labels, and `gain` over the cosine's with its
+        both: AUROC of the line learned from dev labels, and `gain` over the cosine's with its
             95 % bootstrap interval.
         null: Shares without labels, as `_shares` gives them.
         labelled: The same with labels.
@@ -141,8 +141,8 @@ def _units(source: Source, split: str) -> Iterator[Row]:
     for kind in sorted({query.kind for query in source.data.queries} - {PRESENT, "off_topic"}):
         queries = [query for query in source.data.queries if query.kind in (PRESENT, kind)]
         dev = [query for query in queries if query.split == "dev"]
-        # Where the dev split itself is reported, one half of it is learnt from.
-        learnt, reported = (
+        # Where the dev split itself is reported, one half of it is learned from.
+        learned, reported = (
             (dev[::2], dev[1::2])
             if split == "dev"
             else (dev, [query for query in queries if query.split == split])
@@ -150,7 +150,7 @@ def _units(source: Source, split: str) -> Iterator[Row]:
         absent = sum(not query.present for query in reported)
         if min(absent, len(reported) - absent) < SMALLEST:
             continue
-        labelled = [(query.text, query.present) for query in learnt]
+        labelled = [(query.text, query.present) for query in learned]
         with_labels = Calibration.fit(source.search, documents=documents, labelled=labelled)
         yield _row(source, kind, reported, null, with_labels)
 

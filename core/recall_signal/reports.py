@@ -1,4 +1,7 @@
-"""The reports that travel with the results, and the entry in each item's metadata."""
+"""The reports that travel with the results, the selector's and the reranker's reasons among them.
+
+And the entry in each item's metadata, which is made of them.
+"""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ class Thresholds:
             )
         if self.encoder is not None and not is_plain(self.encoder):
             raise ConfigurationError(
-                f"Thresholds.encoder must be a printable name of 1 to {MAX_NAME} characters"
+                f"Thresholds.encoder must be a printable name of 1 to {MAX_NAME} characters, got "
+                f"{len(self.encoder)}"
             )
         object.__setattr__(self, "encoder", self.encoder and without_secrets(self.encoder))
         for name in _CUTS:
@@ -146,7 +147,10 @@ class Thresholds:
             )
         unknown = sorted(map(repr, set(values) - {field.name for field in fields(cls)}))
         if unknown:
-            raise ConfigurationError(f"Thresholds has no field {', '.join(unknown)}")
+            known = ", ".join(field.name for field in fields(cls))
+            raise ConfigurationError(
+                f"Thresholds has no field {', '.join(unknown)}; its fields are {known}"
+            )
         return cls(**values)
 
 

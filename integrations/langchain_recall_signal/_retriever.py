@@ -41,7 +41,7 @@ from langchain_recall_signal._search import Call
 from recall_signal._flow.flow import recall_flow, run_flow, run_flow_async
 from recall_signal._flow.values import Outcome
 from recall_signal._pydantic import private_value
-from recall_signal._wrapper.auto_source import watcher_of
+from recall_signal._wrapper.auto_source import Watcher, watcher_of
 from recall_signal._wrapper.calibration import CalibrationMixin
 from recall_signal._wrapper.call_options import resolve_options
 from recall_signal._wrapper.measurability import warn_unmeasurable
@@ -78,7 +78,7 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", frozen=True)
 
     _compiled: LangChainRuntime | None = PrivateAttr(default=None)
-    _watcher: Any = PrivateAttr(default=None)
+    _watcher: Watcher | None = PrivateAttr(default=None)
 
     def __init__(self, *unnamed: object, **settings: Any) -> None:
         if unnamed:

@@ -1,3 +1,5 @@
+"""`RecallRetriever`: any LlamaIndex retriever, with the recall signal attached."""
+
 from __future__ import annotations
 
 import logging
@@ -58,7 +60,7 @@ from recall_signal._flow.flow import recall_flow, run_flow, run_flow_async
 from recall_signal._flow.values import Outcome
 from recall_signal._pydantic import copy_with
 from recall_signal._wrapper.auto_models import find_instance
-from recall_signal._wrapper.auto_source import watcher_of
+from recall_signal._wrapper.auto_source import Watcher, watcher_of
 from recall_signal._wrapper.calibration import CalibrationMixin
 from recall_signal._wrapper.measurability import warn_unmeasurable
 from recall_signal._wrapper.runtime import recompiled, watched
@@ -129,7 +131,7 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
     ) -> None:
         given = {name: value for name, value in locals().items() if name in _SETTINGS}
         self._fields = RetrieverFields(**given, **unknown)
-        self._watcher: Any = None
+        self._watcher: Watcher | None = None
         self._arm: VectorIndexRetriever | None = None
         self._compiled: LlamaIndexRuntime | None = self._compile()
         # Many custom retrievers never call their base's constructor.

@@ -31,7 +31,7 @@ from langchain_recall_signal import RecallMiddleware, corrective_graph
 from recall_signal.report_parsing import level_in
 from tests.reports import report_of
 
-# As in test_llama_agent.py.
+# As in test_agent.py.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::workflows.context.state_store.UnserializableKeyWarning"),

@@ -452,6 +452,7 @@ def is_at_work(process: str) -> bool:
     return False
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_processes_end_with_the_one_that_started_them(tmp_path: Path, how: int) -> None:
     folder = tmp_path / "log"

@@ -58,11 +58,11 @@ def fit(search: Any, **given: Any) -> Calibration:
 
 
 def test_the_cut_lies_between_general_questions_and_stored_pieces() -> None:
-    learnt = fit(Reranked()).reranker
-    assert learnt is not None
-    assert learnt.scale == "unknown"
-    assert learnt.cut == pytest.approx(GENERAL + 0.35 * (HIT - GENERAL), abs=0.5)
-    assert learnt.line is None
+    learned = fit(Reranked()).reranker
+    assert learned is not None
+    assert learned.scale == "unknown"
+    assert learned.cut == pytest.approx(GENERAL + 0.35 * (HIT - GENERAL), abs=0.5)
+    assert learned.line is None
 
 
 @pytest.mark.parametrize("scale", ["logit", "probability"])
@@ -80,7 +80,7 @@ def test_a_declared_scale_that_tells_nothing_is_said_to() -> None:
     assert any("look at the scale that is declared" in note for note in calibration.warnings)
 
 
-def test_probabilities_are_learnt_in_logit_space() -> None:
+def test_probabilities_are_learned_in_logit_space() -> None:
     plain = fit(Reranked(), labelled=LABELLED, rerank_scale="logit").reranker
     squashed = fit(Reranked(squash=True), labelled=LABELLED, rerank_scale="probability").reranker
     assert plain is not None
@@ -93,21 +93,21 @@ def test_probabilities_are_learnt_in_logit_space() -> None:
 
 def test_pieces_that_all_score_alike_are_told_of() -> None:
     warnings: list[str] = []
-    learnt = learn(RerankAnchors([0.1 + n / 100 for n in range(30)], [1.0] * 30, []), "unknown",
+    learned = learn(RerankAnchors([0.1 + n / 100 for n in range(30)], [1.0] * 30, []), "unknown",
                    warnings)  # fmt: skip
-    assert learnt is not None
-    assert learnt.cut is not None
+    assert learned is not None
+    assert learned.cut is not None
     assert "scores most pieces of stored texts alike" in warnings[0]
 
 
 def test_labels_make_a_line_that_tells_what_the_cosine_cannot() -> None:
     calibration = fit(Reranked(), labelled=LABELLED, rerank_scale="logit")
-    learnt = calibration.reranker
-    assert learnt is not None
-    assert learnt.line is not None
-    assert learnt.labels == len(LABELLED)
-    assert learnt.line.probability(0.6, 2.0) > 0.9
-    assert learnt.line.probability(0.6, -2.0) < 0.1
+    learned = calibration.reranker
+    assert learned is not None
+    assert learned.line is not None
+    assert learned.labels == len(LABELLED)
+    assert learned.line.probability(0.6, 2.0) > 0.9
+    assert learned.line.probability(0.6, -2.0) < 0.1
 
 
 def test_the_level_and_its_probability_are_those_without_a_reranker() -> None:

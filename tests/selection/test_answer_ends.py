@@ -7,8 +7,8 @@ from langchain_core.messages import AIMessage
 
 from recall_signal._wrapper.answer_ends import ends_in, is_cut_off
 from tests.selection.fakes import ToolCalling, page, tool_call, wrapped
+from tests.selection.langchain.test_selector import Streaming
 from tests.selection.prompts import QUESTION, labels_in
-from tests.selection.test_langchain_selector import Streaming
 
 WHOLE = (
     "stop", "STOP", "stopstop", "tool_calls", "function_call", "end_turn", "tool_use",

@@ -30,7 +30,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if server is None and "milvus" in item.path.stem:  # a database of the module's own
             server = "milvus_uri"
         owner = getattr(item, "cls", None)
-        group = server or f"{item.path.stem}.{owner.__name__ if owner else ''}"
+        name = f"{item.path.parent.name}.{item.path.stem}"
+        group = server or f"{name}.{owner.__name__ if owner else ''}"
         item.add_marker(pytest.mark.xdist_group(f"stores.{group}"))
 
 

@@ -169,6 +169,7 @@ def _shares(given: Any) -> Floats:
     finite = np.isfinite(shares)
     if not finite.all():
         shares = np.where(finite, shares, np.nan)
-    if ((shares < 0.0) | (shares > 1.0)).any():
-        raise InvalidInputError("term_coverage must lie between 0 and 1")
+    outside = shares[(shares < 0.0) | (shares > 1.0)]
+    if outside.size:
+        raise InvalidInputError(f"term_coverage must lie between 0 and 1, got {outside[0]}")
     return shares

@@ -339,7 +339,7 @@ class AutoState:
             return True
 
     def unlisten(self, listener: Callable[[], None]) -> None:
-        """Nobody waits any more."""
+        """Forget a listener that waits no more."""
         with self._lock, suppress(ValueError):
             self._listeners.remove(listener)
 

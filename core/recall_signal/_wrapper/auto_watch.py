@@ -102,14 +102,14 @@ class CalibrationWatch:
         """Note that a query has ended."""
 
     def after_query(self, observed: Observed | None) -> None:  # noqa: ARG002
-        """After the first query, compare the fingerprints in a thread."""
+        """Compare the fingerprints in a thread, after the first query."""
         if not self._begun:
             self._begun = True
             with suppress(Exception):
                 start_thread(self._compare, "recall-signal-check")
 
     def after_async_query(self, observed: Observed | None) -> None:  # noqa: ARG002
-        """After the first query, compare the fingerprints in a task."""
+        """Compare the fingerprints in a task, after the first query."""
         if not self._begun:
             self._begun = True
             with suppress(Exception):

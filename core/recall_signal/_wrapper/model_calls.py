@@ -1,4 +1,4 @@
-"""Calls of a wrapper's models, selector or reranker, within their time."""
+"""Calls of a wrapper's models, selector or reranker; `_steps/timeouts.py` enforces their time."""
 
 from __future__ import annotations
 

@@ -61,7 +61,9 @@ class Baseline:
         self, tops: Iterable[float | None] = (), *, window: int = WINDOW, prior: float = 0.5
     ) -> None:
         if type(window) is not int or window < MIN_QUERIES:
-            raise ConfigurationError(f"window must be a whole number of at least {MIN_QUERIES}")
+            raise ConfigurationError(
+                f"window must be a whole number of at least {MIN_QUERIES}, got {window!r:.40}"
+            )
         self.window = window
         self.prior = require_share("prior", prior)
         self._tops: deque[float] = deque()

@@ -70,7 +70,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class CanaryPool:
-    """What one canary has brought back.
+    """The candidates and the figures of one canary.
 
     Attributes:
         sighting: Its figures.

@@ -129,7 +129,7 @@ async def acheck(canaries: Canaries | None, port: RetrieverPort) -> CheckResult:
 
 
 def direct(port: RetrieverPort) -> Callable[[Ask | Embed], Any]:
-    """Carries the requests of a check out without any pause."""
+    """Return what carries the requests of a check out, without any pause."""
     doer = _Direct(port)
     return lambda step: step.by(doer)
 

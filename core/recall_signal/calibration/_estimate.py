@@ -24,6 +24,7 @@ from recall_signal.calibration._scale import (
     past_scale,
 )
 from recall_signal.calibration._separation import (
+    FEWEST_OF_A_CLASS,
     SEPARABLE,
     ReferenceScores,
     check_separability,
@@ -34,7 +35,6 @@ from recall_signal.calibration._words_estimate import Words, WordScores, estimat
 from recall_signal.reports import RerankerScale
 
 __all__ = [
-    "FEWEST_OF_A_CLASS",
     "FEWEST_PSEUDO",
     "Estimate",
     "Mode",
@@ -45,7 +45,7 @@ __all__ = [
 Mode = Literal["null", "null+past", "labelled"]
 Status = Literal["ok", "few_documents", "labels_do_not_separate", "no_valid_threshold"]
 
-FEWEST_PSEUDO, FEWEST_PAST, FEWEST_OF_A_CLASS = 5, 10, 5
+FEWEST_PSEUDO, FEWEST_PAST = 5, 10
 """With fewer of a kind, that kind is left out and a warning says so."""
 
 FEW_PSEUDO = 20

@@ -52,7 +52,7 @@ class Fingerprint:
     projections: tuple[float, ...]
 
     def distance(self, other: Fingerprint) -> float | None:
-        """Mean squared distance of the unit vectors of both, in [0, 4].
+        """Return the mean squared distance of the unit vectors of both, in [0, 4].
 
         The projections are `p = S v / sqrt(d)` with random signs S, so that `d |p - p'|^2 / P`
         estimates `|v - v'|^2` without bias (Johnson and Lindenstrauss 1984; signs: Achlioptas

@@ -16,7 +16,7 @@ from recall_signal._steps.compute import Compute, computed
 from recall_signal._words import Vocabulary, learn_vocabulary
 from recall_signal.calibration._corpus_size import estimate_size
 from recall_signal.calibration._estimate import Estimate, estimate_calibration
-from recall_signal.calibration._fit_input import FEWEST_PROBES, FitInput, Found, check_probes
+from recall_signal.calibration._fit_input import FitInput, Found, check_probes
 from recall_signal.calibration._observation import Observation, as_pool, observe
 from recall_signal.calibration._probes import Probe, bundled_probes, choose_probes
 from recall_signal.calibration._pseudo_queries import (
@@ -25,7 +25,7 @@ from recall_signal.calibration._pseudo_queries import (
     writing_systems_of,
 )
 from recall_signal.calibration._reranker import RerankAnchors
-from recall_signal.calibration._separation import ReferenceScores
+from recall_signal.calibration._separation import FEWEST_PROBES, ReferenceScores
 from recall_signal.calibration._word_scale import Seen
 from recall_signal.calibration._words_estimate import WordScores
 from recall_signal.errors import RecallSignalError

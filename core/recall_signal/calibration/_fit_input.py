@@ -13,11 +13,11 @@ from recall_signal._numbers import require_share
 from recall_signal.calibration._probes import Probe
 from recall_signal.calibration._pseudo_queries import as_pair
 from recall_signal.calibration._risk import check_sample
+from recall_signal.calibration._separation import FEWEST_PROBES
 from recall_signal.errors import CalibrationError, ConfigurationError, InvalidInputError
 from recall_signal.reports import RerankerScale
 
 __all__ = [
-    "FEWEST_PROBES",
     "FitArguments",
     "FitInput",
     "Found",
@@ -26,8 +26,6 @@ __all__ = [
     "check_probes",
     "fit_input",
 ]
-
-FEWEST_PROBES = 10
 
 Found = Literal["nothing", "no cosines", "scores"]
 """Result of all searches of a fit together."""

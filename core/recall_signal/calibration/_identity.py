@@ -14,6 +14,6 @@ __all__ = ["calibration_id"]
 
 @lru_cache(maxsize=64)
 def calibration_id(calibration: Calibration) -> str:
-    """Twelve hex digits of a hash of all its values; equal values have the same."""
+    """Return twelve hex digits of a hash of all its values; equal values have the same."""
     text = json.dumps(asdict(calibration), sort_keys=True)
     return blake2b(text.encode(), digest_size=6).hexdigest()

@@ -210,7 +210,9 @@ class VennAbers:
                 "value first"
             )
         if not 0.0 < self.share < 1.0:
-            raise ConfigurationError("share must lie between 0 and 1, both excluded")
+            raise ConfigurationError(
+                f"share must lie between 0 and 1, both excluded, got {self.share}"
+            )
 
     def interval(self, statistic: float) -> tuple[float, float]:
         """Return the lower and the upper probability at this statistic."""

@@ -15,7 +15,12 @@ from dataclasses import dataclass
 
 from recall_signal._statistics import auroc, quantile
 from recall_signal.calibration._probability import fit_logistic, logit, sigmoid
-from recall_signal.calibration._separation import SEPARABLE, hits_are_saturated
+from recall_signal.calibration._separation import (
+    FEWEST_OF_A_CLASS,
+    FEWEST_PROBES,
+    SEPARABLE,
+    hits_are_saturated,
+)
 from recall_signal.errors import ConfigurationError
 from recall_signal.reports import RerankerScale
 
@@ -33,8 +38,8 @@ CUT_SHARE = 0.35
 .94 of the answerable queries of ten dev sets stayed above the cut and .34 of the near-misses fell
 below; with a half .79 and .53. docs/reranking.md has the sets and the model."""
 
-FEWEST_PROBES, FEWEST_PSEUDO, FEWEST_OF_A_CLASS = 10, 20, 5
-"""General questions, pieces, and labelled queries of each kind, that a scale is learned from."""
+FEWEST_PIECES = 20
+"""Pieces of stored texts that a reranker's scale is learned from, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +148,11 @@ def _unlabelled(
 ) -> RerankScale | None:
     """Learn a cut for scores of an undeclared scale; for declared ones only check them."""
     probes, self_retrieval, declared = anchors.probes, anchors.self_retrieval, scale != "unknown"
-    if len(probes) < FEWEST_PROBES or len(self_retrieval) < FEWEST_PSEUDO:
+    if len(probes) < FEWEST_PROBES or len(self_retrieval) < FEWEST_PIECES:
         if not declared:
             warnings.append(
                 f"the reranker scored {len(probes)} probes and {len(self_retrieval)} pieces of "
-                f"stored texts, {FEWEST_PROBES} and {FEWEST_PSEUDO} are needed: no cut is learned "
+                f"stored texts, {FEWEST_PROBES} and {FEWEST_PIECES} are needed: no cut is learned "
                 "for it"
             )
         return None

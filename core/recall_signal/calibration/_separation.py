@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from recall_signal._statistics import auroc, quantile
 
-__all__ = ["SEPARABLE", "ReferenceScores", "check_separability", "hits_are_saturated"]
+__all__ = [
+    "FEWEST_OF_A_CLASS",
+    "FEWEST_PROBES",
+    "SEPARABLE",
+    "ReferenceScores",
+    "check_separability",
+    "hits_are_saturated",
+]
 
 SEPARABLE = 0.6
 """AUROC of self-retrieval against probes at or below which there is no threshold."""
@@ -30,6 +37,9 @@ OTHERS_SEPARABLE = 0.65
 """The same as `SEPARABLE` without the own document, where self-retrieval is saturated. Of 36
 random encoders on 40 one-sentence notes none was above, real ones on 40 utterances had .80 and
 more."""
+
+FEWEST_PROBES, FEWEST_OF_A_CLASS = 10, 5
+"""Probes, and labelled queries of each class, that anything is learned from."""
 
 _FEWEST_OTHERS = 5
 """Pseudo-queries without their own document that the check on whole texts needs."""

@@ -94,7 +94,7 @@ class Day:
 
     @property
     def is_probable(self) -> bool:
-        """Whether nine rows of ten have a probability."""
+        """True where nine rows of ten have a probability."""
         return self.rows > 0 and self.probable >= 0.9 * self.rows
 
     @property
@@ -119,7 +119,7 @@ class Day:
         return _most(self.calibrations)
 
     def decided_alike(self, other: Day) -> bool:
-        """Whether the same calibrations decided both days, so that `answerable` compares.
+        """Return whether the same calibrations decided both days, so that `answerable` compares.
 
         It is the same kind of figure on both, and nine rows of ten were decided by calibrations
         that decided as large a part of the other day; a log may be that of several.

@@ -39,7 +39,7 @@ class Finding:
 
 
 def name_findings(days: Mapping[str, Day]) -> list[Finding]:
-    """Days from which on most queries went through an encoder of another name."""
+    """Return the days from which on most queries went through an encoder of another name."""
     named = [(date, day.encoder) for date, day in days.items() if day.encoder is not None]
     return [
         Finding(
@@ -53,7 +53,7 @@ def name_findings(days: Mapping[str, Day]) -> list[Finding]:
 
 
 def traffic_findings(comparisons: Sequence[Comparison]) -> list[Finding]:
-    """Changes of the share of answerable queries, else of the top cosines; one for each spell."""
+    """Return changes of the answerable share, else of the top cosines; one for each spell."""
     found = []
     for comparison in _first_of_spells(comparisons):
         share = comparison.answerable
@@ -106,7 +106,7 @@ def canary_findings(
     records: Sequence[CanaryRecord],
     calibration: Calibration | None,
 ) -> list[Finding]:
-    """Changes that the canaries show, each with its first day.
+    """Return the changes that the canaries show, each with its first day.
 
     A change under an older calibration than the one in use is history: it does not last.
     """

@@ -73,7 +73,7 @@ class Series:
 
     @property
     def share_waits(self) -> bool:
-        """Whether the last day has a share of answerable queries, and too few days to compare."""
+        """True where the last day has an answerable share, and too few days to compare it with."""
         return any(
             last.answerable is None and self.days[last.day].answerable is not None
             for last in self.comparisons[-1:]

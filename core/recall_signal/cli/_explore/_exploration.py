@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Literal, TypeAlias
 
 from recall_signal.calibration import Calibration
-from recall_signal.calibration._estimate import FEWEST_OF_A_CLASS
+from recall_signal.calibration._separation import FEWEST_OF_A_CLASS
 from recall_signal.cli._backends import SearchBackend, SearchResult
 from recall_signal.errors import CalibrationError
 from recall_signal.pool import DEFAULT_POOL_SIZE
