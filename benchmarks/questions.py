@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def demo_rows() -> list[tuple[str, ...]]:
     """Return one row for each section of the demo."""
     notes = {note["id"]: note for note in _demo("memories")}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for section in ("main", "hard"):
         questions = [q for q in _demo("questions") if q["section"] == section]
         stored = [(q, [notes[id_] for id_ in q["answers"]]) for q in questions if q["answers"]]
@@ -80,7 +80,7 @@ def demo_rows() -> list[tuple[str, ...]]:
 
 def set_rows(folder: Path) -> list[tuple[str, ...]]:
     """Return one row for each set: its answerable questions that name a text."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name in set_names(folder):
         if " on " in name:  # one set's questions on another's texts
             continue
