@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from recall_signal import Calibration, Pool
+from recall_signal import AutoCalibration, Calibration, Pool
 from recall_signal._wrapper.auto_calibrator import AutoCalibrator, _stop
+from recall_signal._wrapper.auto_state import AutoState
 from recall_signal._wrapper.auto_traffic import TrafficWindow
 from tests.calibration.auto_toys import EAGER, LONG, Clock, Port, engine, query, settle
 from tests.calibration.stores import HashEncoder
@@ -197,6 +198,19 @@ def test_an_empty_store_is_looked_at_again_soon_and_then_less_often() -> None:
             attempts.append(number)
             asked = len(port.asked)
     assert attempts == [0, 30, 120, 320]
+
+
+def test_an_outage_and_an_empty_store_are_counted_apart() -> None:
+    state = AutoState(AutoCalibration())
+    for number, status in enumerate(["failed"] * 4 + ["not_measurable"]):
+        attempt = state.begin("fit")
+        assert attempt is not None, number
+        state.finish(attempt, status=status)
+    for _ in range(29):
+        state.observe(None)
+    assert state.due() is None
+    state.observe(None)
+    assert state.due() == "fit"
 
 
 def test_nothing_that_separates_is_a_result() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from recall_signal import Calibration, ConfigurationError, Pool
+from recall_signal import Calibration, CalibrationError, ConfigurationError, Pool
 from recall_signal.calibration._canaries import (
     AGAIN,
     Canaries,
@@ -304,6 +306,24 @@ def test_texts_that_leave_the_best_candidates_alone_are_growth(size: int) -> Non
 
 @pytest.mark.parametrize(("then", "now"), [(10, 50), (50, 10)])
 def test_pools_of_another_size_are_no_growth(then: int, now: int) -> None:
-    result = check(canaries_over(20_000, then), SearchPort(pools_over(20_000, now)))
+    result = check(canaries_over(400, then), SearchPort(pools_over(400, now)))
     assert result.status == "ok"
     assert result.figures["growth"] < 1.5
+
+
+def test_a_size_that_rests_on_little_is_not_compared() -> None:
+    before = replace(canaries_over(400, 10), size=1000)  # of 120 candidates 7 stood in two pools
+    result = check(before, SearchPort(pools_over(20_000, 10)))
+    assert (result.status, result.figures["growth"]) == ("ok", None)
+
+
+@pytest.mark.parametrize("wrong", [0, -5, 10**400, "12", 3.0, True])
+@pytest.mark.parametrize("name", ["size", "depth"])
+def test_an_edited_size_is_refused(name: str, wrong: Any, tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    replace(calibration(), canaries=canaries_over(60)).save(path)
+    values = json.loads(path.read_text())
+    values["canaries"][name] = wrong
+    path.write_text(json.dumps(values))
+    with pytest.raises(CalibrationError):
+        Calibration.load(path)

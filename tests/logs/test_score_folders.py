@@ -88,11 +88,16 @@ def test_csv_files_may_differ_in_columns(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "a.csv").write_text('id,cosines,scores\n1,,"[3.0, 1.0, 1.0]"\n')
     (folder / "b.csv").write_text('cosines,id\n"[0.9, 0.1]",2\n')
-    (folder / "c.csv").write_text("note\nx\n")
+    (folder / "c.csv").write_text('Cosines,ID\n"[0.3, 0.2]",3\n')  # names are SQL's
     for keep in (["id"], []):
         score(folder, tmp_path / "out.parquet", keep=keep)
         made = rows(tmp_path / "out.parquet")
-        assert [row["basis"] for row in made] == ["separation", "prominence", None]
+        assert [row["basis"] for row in made] == ["separation", "prominence", "prominence"]
+        assert not keep or [row["id"] for row in made] == [1, 2, 3]
+    (folder / "c.csv").write_text("cosine,id\n[0.3],3\n")
+    with pytest.raises(InvalidInputError, match=r"^c\.csv has no column cosines"):
+        score(folder, tmp_path / "out.parquet")
+    (folder / "c.csv").unlink()
     (folder / "a.csv").write_text('id,cosines,scores\n1,,"[3.0, secret]"\n')
     with pytest.raises(InvalidInputError, match=r"^a\.csv cannot be read as CSV") as caught:
         score(folder, tmp_path / "out.parquet")
@@ -141,3 +146,12 @@ def test_a_column_goes_before_a_partition_of_its_name(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1], "cosines": COSINES}), path)
     score(tmp_path / "log", tmp_path / "out.parquet")
     assert [row["id"] for row in rows(tmp_path / "out.parquet")] == [1]
+
+
+@pytest.mark.parametrize("name", ["candidates", "scores", "words_count", "term_coverage"])
+def test_a_partition_is_no_input_of_scoring(tmp_path: Path, name: str) -> None:
+    part = tmp_path / "log" / f"{name}=50" / "part.parquet"
+    part.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1], "cosines": [[0.9, 0.1]]}), part)
+    scored = score(tmp_path / "log", tmp_path / "out.parquet")
+    assert scored.levels == {"high": 1}

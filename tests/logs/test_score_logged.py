@@ -186,11 +186,13 @@ def test_whether_words_count_is_a_truth_value() -> None:
     """Missing words count unless they are said not to; so it is without a calibration."""
     table = pa.table({"cosines": [[0.55, 0.1]] * 4, "term_coverage": [0.0, 0.0, 1.0, None]})
     plain = score_batch(table, fitted()).to_pylist()
-    for given in ([1, 0, None, 0], ["false"] * 4, [None] * 4, [True] * 4):
+    for given in (["false"] * 4, [None] * 4, [True] * 4, [1] * 4):
         with_column = table.append_column("words_count", pa.array(given))
         made = score_batch(with_column, fitted())
         assert made.drop_columns(["words_count"]).to_pylist() == plain
     marked = table.append_column("words_count", pa.array([None, False, False, False]))
+    numbers = table.append_column("words_count", pa.array([None, 0, 0, 0]))
+    assert score_batch(numbers, fitted())["level"] == score_batch(marked, fitted())["level"]
     assert score_batch(marked)["level"].to_pylist() == score_batch(table)["level"].to_pylist()
     for batch in (marked, marked.combine_chunks().to_batches()[0]):
         for encoded in (True, False):

@@ -104,6 +104,7 @@ class AutoState:
         self._notice: str | None = None
         self._blocked = False
         self._failures = 0
+        self._failed_as: CalibrationStatus | None = None
         self._retry_at = 0.0
         self._since_check = 0
         self._checked = False
@@ -295,6 +296,8 @@ class AutoState:
             self._tell()
 
     def _fail(self, status: Literal["not_measurable", "failed"], notice: str | None) -> None:
+        if status != self._failed_as:  # an outage says nothing of an empty store, nor that of this
+            self._failures, self._failed_as = 0, status
         delay = min(FIRST_RETRY * 2.0 ** min(self._failures, 30), LONGEST_RETRY)
         self._failures += 1
         self._retry_at = self._clock() + delay

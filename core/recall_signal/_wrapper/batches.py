@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from inspect import iscoroutinefunction
+from math import isfinite
 from typing import Any, TypeAlias
 
 from recall_signal._steps.failures import contained, original
@@ -26,7 +28,7 @@ QUESTIONS_AT_ONCE = 256
 def embedder_of(encoder: Any) -> EmbedQueries | None:
     """Return the encoder's `embed_queries`, None where it declares none."""
     declared: EmbedQueries | None = getattr(encoder, "embed_queries", None)
-    return declared if callable(declared) else None
+    return declared if callable(declared) and not iscoroutinefunction(declared) else None
 
 
 def parts_of(count: int) -> Iterator[slice]:
@@ -56,4 +58,6 @@ def _rows(vectors: Any, count: int) -> list[list[float]]:
     rows = vectors.tolist() if hasattr(vectors, "tolist") else [[*vector] for vector in vectors]
     if len(rows) != count or len({len(row) for row in rows}) != 1 or not rows[0]:
         raise ValueError("embed_queries must return one vector of one length for each text")
+    if not all(isfinite(sum(row)) for row in rows):
+        raise ValueError("embed_queries must return finite numbers")
     return rows

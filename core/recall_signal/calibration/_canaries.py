@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from statistics import median
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeAlias, TypeVar
+
+from pydantic import Field
 
 from recall_signal._statistics import quantile
 from recall_signal._steps.compute import Compute
@@ -39,6 +41,12 @@ CANARIES, AGAIN = 12, 6
 
 FIRST = 5
 """Candidates of each canary that are remembered."""
+
+FEWEST_TWICE = 10
+"""Texts that two pools have, about, from which a size is compared: those of n candidates in all
+are n^2 / 2 by the size. With fewer, an index that misses a tenth of the candidates looks grown."""
+
+Count: TypeAlias = Annotated[int, Field(ge=1, le=10**12)]
 
 
 class _Search(Protocol):
@@ -101,8 +109,8 @@ class Canaries:
     noise: float | None = None
     stability: float | None = None
     fingerprint: Fingerprint | None = None
-    size: int | None = None
-    depth: int | None = None
+    size: Count | None = None
+    depth: Count | None = None
 
     @property
     def spread(self) -> float:
@@ -148,10 +156,14 @@ def growth(canaries: Canaries, now: Iterable[CanaryPool]) -> float | None:
     """Return by which factor the corpus has grown, as far as the canaries' pools tell.
 
     Both sizes are estimates from as many candidates a pool, so that what they leave out is about
-    the same share. None where either is not known.
+    the same share. None where either is not known, or the one at the fit rests on too few texts
+    that several pools had.
     """
     pools = [pool.candidates[: canaries.depth] for pool in now]
-    if not canaries.size or not any(pools):
+    if canaries.size is None or canaries.depth is None or not any(pools):
+        return None
+    candidates = canaries.depth * len(canaries.seen)
+    if canaries.size * 2 * FEWEST_TWICE > candidates**2:
         return None
     return estimate_size(pools) / canaries.size
 

@@ -99,9 +99,10 @@ def words_only_help(words_count: pa.Array | pa.ChunkedArray) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not pa.types.is_boolean(words_count.type):
+    kind = words_count.type
+    if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind)):
         words_count = pa.nulls(len(words_count), pa.bool_())
-    return joined(pc.invert(pc.fill_null(words_count, True)))
+    return joined(pc.invert(pc.fill_null(words_count.cast(pa.bool_()), True)))
 
 
 def with_helping_words(signals: pa.Table, only_help: pa.Array, alone: pa.Table) -> pa.Table:

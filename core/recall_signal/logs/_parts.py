@@ -8,7 +8,6 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,7 +99,10 @@ class Result:
     def _refuse_what_is_foreign(self) -> None:
         """Refuse links, pipes and devices in the place of what is kept beside the result."""
         files = [self._beside("lock"), self._beside("plan")]
-        for path in chain(files, [self.parts], self.parts.rglob("*")):
+        beside = [*files, self.parts]
+        with suppress(FileNotFoundError):  # another run may be giving the parts their name
+            beside += self.parts.rglob("*")
+        for path in beside:
             with suppress(FileNotFoundError):
                 mode = path.lstat().st_mode
                 is_right = stat.S_ISREG(mode) if path in files else stat.S_ISDIR(mode)

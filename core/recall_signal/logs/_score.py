@@ -118,7 +118,7 @@ def score(
     target = Path(out).resolve()
     _check_target(Path(log).resolve(), target)
     if is_file(target):  # a folder of parts has the partitions in its names
-        found = found.with_partitions()
+        found = found.with_partitions(scorer)
     units = found.units()
     result = Result(target, _plan(found, scorer))
     with result.opened() as whole:

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from recall_signal._safe_text import terminal_text
 from recall_signal.errors import InvalidInputError, MissingDependencyError
-from recall_signal.logs._logged import CANDIDATES
+from recall_signal.logs._logged import CANDIDATES, WORDS_COUNT
 from recall_signal.logs._schema import require_arrow
 from recall_signal.logs._score_batch import OUTDATED, BatchScorer
 
@@ -74,14 +74,15 @@ class Log:
     types: tuple[tuple[str, str], ...] = ()
     partitions: tuple[str, ...] = ()
 
-    def with_partitions(self) -> Log:
+    def with_partitions(self, scorer: BatchScorer) -> Log:
         """Return this log with its partitions as columns of texts, behind its own.
 
-        Those whose name a column has already, or one that scoring makes, are left out.
+        Those whose name a column has already, or one that scoring reads or makes, are left out.
         """
         import pyarrow as pa
 
-        taken = {*self.schema.names, *OUTDATED}
+        read = {scorer.cosines, scorer.scores, scorer.term_coverage, CANDIDATES, WORDS_COUNT}
+        taken = {*self.schema.names, *OUTDATED, *read}
         found = dict.fromkeys(chain.from_iterable(map(_partitions, self.files)))
         names = tuple(name for name in found if name not in taken)
         schema = pa.schema([*self.schema, *(pa.field(name, pa.string()) for name in names)])
@@ -176,14 +177,15 @@ class Log:
         with duck.connect(config={"threads": 1}) as connection:
             try:
                 if self.format == "csv":  # of JSON lines, a column that is nowhere reads as null
-                    held = dict(_columns(connection, _source([path], "csv", {})))
+                    held = _held(connection, path)
                 else:
-                    held = types
-                given = {name: types[name] for name in columns if name in held}
+                    held = {name.casefold(): name for name in types}
+                own = {name: held.get(name.casefold()) for name in columns}
+                given = {held_as: types[name] for name, held_as in own.items() if held_as}
                 source = _source([path], self.format, given)
                 names = ", ".join(
-                    _quoted(name) if name in given else f"NULL::{types[name]} AS {_quoted(name)}"
-                    for name in columns
+                    f"{_quoted(held_as) if held_as else f'NULL::{types[name]}'} AS {_quoted(name)}"
+                    for name, held_as in own.items()
                 )
                 found = connection.sql(f"SELECT {names} FROM {source}")  # noqa: S608
                 reader = getattr(found, "to_arrow_reader", found.fetch_arrow_reader)(BATCH)
@@ -329,6 +331,8 @@ def _text_log(folder: Path, files: Sequence[str], kind: Format, scorer: BatchSco
             if kind == "csv" and scorer.scores in dict(rows):
                 given |= {scorer.scores: "DOUBLE[]"}
                 rows = _columns(connection, _source(paths, kind, given, detect=True))
+            if kind == "csv":
+                _check_headers(connection, paths, scorer)
             for name, found in rows:
                 if name in (scorer.cosines, scorer.scores):
                     _check_numbers(connection, paths, name, found)
@@ -336,16 +340,26 @@ def _text_log(folder: Path, files: Sequence[str], kind: Format, scorer: BatchSco
                 raise InvalidInputError(f"{_shown(paths[0])} holds no row: nothing to score")
         except (duck.Error, RuntimeError) as error:
             if kind == "csv" and scorer.cosines in str(error):
-                raise InvalidInputError(
-                    f"{_shown(paths[0])} has no column {scorer.cosines}, a list of cosines for "
-                    'each query, such as "[0.8, 0.3]"; name the right one'
-                ) from None
+                raise _without_cosines(paths[0], scorer) from None
             raise _stopped(paths[0], kind, error) from None
         types = {name: _column_type(name, found, scorer) for name, found in rows}
         nothing = ", ".join(f"NULL::{found} AS {_quoted(name)}" for name, found in types.items())
         schema = connection.sql(f"SELECT {nothing} LIMIT 0").to_arrow_table().schema
     names = tuple(path.relative_to(folder).as_posix() for path in paths)
     return Log(folder, names, kind, schema, tuple(types.items()))
+
+
+def _check_headers(connection: Any, paths: Sequence[Path], scorer: BatchScorer) -> None:
+    """Refuse CSV files of which one has no cosines: DuckDB unites them, and gives it nulls."""
+    for path in paths:
+        if scorer.cosines.casefold() not in _held(connection, path):
+            raise _without_cosines(path, scorer)
+
+
+def _held(connection: Any, path: Path) -> dict[str, str]:
+    """Return the columns of a CSV file, by their names without regard to case as DuckDB's are."""
+    columns = _columns(connection, _source([path], "csv", {}))
+    return {name.casefold(): name for name, _ in columns}
 
 
 def _columns(connection: Any, source: str) -> list[tuple[str, str]]:
@@ -421,6 +435,13 @@ def _literal(text: str) -> str:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _without_cosines(path: Path, scorer: BatchScorer) -> InvalidInputError:
+    return InvalidInputError(
+        f"{_shown(path)} has no column {scorer.cosines}, a list of cosines for each query, such as "
+        '"[0.8, 0.3]"; name the right one'
+    )
 
 
 def _stopped(path: Path, kind: Format, error: Exception) -> BaseException:

@@ -394,3 +394,16 @@ async def test_a_fit_embeds_its_queries_together(way: str, refuses: str | None) 
     same = RecallRetriever.from_vectorstore(in_faiss(alone)).calibrate(past_queries=PAST)
     assert same.scale.cut == pytest.approx(fitted.scale.cut, abs=1e-6)
     assert same.counts == fitted.counts
+
+
+@pytest.mark.parametrize("answer", [float("nan"), float("inf"), "1.0"])
+def test_vectors_that_are_no_numbers_are_not_taken(answer: object) -> None:
+    found = batches.embed_questions(lambda texts: [[0.5, answer]] * len(texts), ["a", "b"])
+    assert found == [None, None]
+
+
+def test_a_coroutine_takes_no_questions_together() -> None:
+    class Awaited:
+        async def embed_queries(self, texts: list[str]) -> None: ...
+
+    assert batches.embedder_of(Awaited()) is None
