@@ -66,7 +66,7 @@ def rows_in(tree: ast.Module) -> Iterator[int]:
 def rows_tested() -> dict[int, set[str]]:
     """Row -> the files that test it."""
     found: dict[int, set[str]] = {}
-    for path in sorted(Path(__file__).parent.glob("test_*trouble*.py")):
+    for path in sorted(Path(__file__).parent.rglob("test_*trouble*.py")):
         for row in rows_in(ast.parse(path.read_text("utf-8"))):
             found.setdefault(row, set()).add(path.name)
     return found
