@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from html import escape
+from pathlib import PurePath
 from unicodedata import category
 
-__all__ = ["html_text", "plain_text", "terminal_text"]
+__all__ = ["html_text", "plain_text", "shown", "terminal_text"]
 
 _SPACES = re.compile(r"[ \t\r\n]+")
 _ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -66,3 +67,8 @@ def terminal_text(text: str) -> str:
 
 def _is_hidden(character: str) -> bool:
     return category(character) in _HIDDEN and character not in _JOINERS
+
+
+def shown(path: PurePath) -> str:
+    """Return the name of a file as a terminal may show it."""
+    return terminal_text(path.name)

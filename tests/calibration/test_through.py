@@ -98,13 +98,13 @@ def test_the_rerankers_scale_is_known_to_the_fit(
     scale: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[dict[str, Any]] = []
-    fit = Calibration._fit_port
+    fit = Calibration.fit
 
     def noted(port: Any, **rest: Any) -> Calibration:
         given.append(rest)
         return fit(port)
 
-    monkeypatch.setattr(Calibration, "_fit_port", noted)
+    monkeypatch.setattr(Calibration, "fit", noted)
     Wrapper(scale=scale).calibrate()
     assert given == [{"encoder": "toy", **({} if scale is None else {"rerank_scale": scale})}]
 

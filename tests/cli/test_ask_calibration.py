@@ -139,7 +139,7 @@ def test_a_failed_fit_loses_nothing(docs: Path, monkeypatch: pytest.MonkeyPatch)
     def fit(*_: object, **__: object) -> None:
         raise CalibrationError("the store is empty")
 
-    monkeypatch.setattr(Calibration, "_fit_port", fit)
+    monkeypatch.setattr(Calibration, "fit", fit)
     result = invoke("ask", "--docs", docs, "kiln")
     assert result.exit_code == 0
     assert f"{docs}/kilns.md:1" in result.stdout

@@ -221,8 +221,8 @@ def test_a_calibration_without_a_threshold(
     def fit(port: Any, **given: Any) -> Calibration:
         return replace(fitted(port, **given), status="no_valid_threshold")
 
-    fitted = Calibration._fit_port
-    monkeypatch.setattr(Calibration, "_fit_port", fit)
+    fitted = Calibration.fit
+    monkeypatch.setattr(Calibration, "fit", fit)
     result = invoke("demo", "--framework", "langchain")
     assert result.exit_code == 0
     assert "so levels stay uncalibrated." in " ".join(result.stdout.split())

@@ -22,7 +22,7 @@ from recall_signal import (
 from recall_signal.calibration._baseline import CalibrationWithBaseline
 from recall_signal.confidence import unknown
 from recall_signal.logs import BatchScorer, LogWriter, append_canaries, score, score_batch
-from recall_signal.logs import _sources as sources_module
+from recall_signal.logs import _text_files as text_files_module
 from tests.logs.made import Query, record, write
 from tests.logs.scoring import fitted
 
@@ -363,6 +363,6 @@ def test_ctrl_c_while_texts_are_read_is_ctrl_c(
         def fail(*_: object, text: str = text) -> bool:
             raise RuntimeError(text)
 
-        monkeypatch.setattr(sources_module, "_has_row", fail)
+        monkeypatch.setattr(text_files_module, "_has_row", fail)
         with pytest.raises(raised):
             score(tmp_path / "a.jsonl", tmp_path / "out.parquet")

@@ -73,7 +73,7 @@ class CalibrationMixin:
         """
         port = self._port(reranked=True)
         with learning():
-            fitted = Calibration._fit_port(port, **_fit_arguments(self, given))
+            fitted = Calibration.fit(port, **_fit_arguments(self, given))
         fitted = _named(fitted, port, given)
         try:
             return fitted.with_fingerprint(port.embed_texts(FINGERPRINT_TEXTS))
@@ -84,7 +84,7 @@ class CalibrationMixin:
         """`calibrate`, asynchronously."""
         port = self._port(reranked=True)
         with learning():
-            fitted = await Calibration._afit_port(port, **_fit_arguments(self, given))
+            fitted = await Calibration.afit(port, **_fit_arguments(self, given))
         fitted = _named(fitted, port, given)
         try:
             return fitted.with_fingerprint(await port.aembed_texts(FINGERPRINT_TEXTS))

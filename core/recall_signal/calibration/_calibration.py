@@ -157,7 +157,7 @@ class Calibration:
     @classmethod
     def fit(
         cls,
-        search: Callable[[str], SearchResult],
+        search: Callable[[str], SearchResult] | RetrieverPort,
         *,
         documents: Iterable[str | tuple[object, str]] | None = None,
         past_queries: Iterable[str] | None = None,
@@ -216,33 +216,20 @@ class Calibration:
             max_false_none=max_false_none,
             rerank_scale=rerank_scale,
         )
-        return cls._from_estimate(*run_fit(given, lambda one: search(one.query)), given)
+        return cls._from_estimate(*run_fit(given, port_of(search)), given)
 
     @classmethod
     async def afit(
-        cls, search: Callable[[str], Awaitable[SearchResult]], **given: Unpack[FitArguments]
+        cls,
+        search: Callable[[str], Awaitable[SearchResult]] | RetrieverPort,
+        **given: Unpack[FitArguments],
     ) -> Calibration:
         """Learn the scale with an asynchronous search; arguments as in `fit`.
 
         The event loop is never held: a thread computes between the searches.
         """
         checked = fit_input(**given)
-        found = await run_fit_async(checked, lambda one: search(one.query))
-        return cls._from_estimate(*found, checked)
-
-    @classmethod
-    def _fit_port(cls, port: RetrieverPort, **given: Unpack[FitArguments]) -> Calibration:
-        """Learn the scale through a port, which may embed queries together."""
-        checked = fit_input(**given)
-        found = run_fit(checked, lambda one: port.search(one.query, one.ahead))
-        return cls._from_estimate(*found, checked)
-
-    @classmethod
-    async def _afit_port(cls, port: RetrieverPort, **given: Unpack[FitArguments]) -> Calibration:
-        """`_fit_port`, asynchronously."""
-        checked = fit_input(**given)
-        found = await run_fit_async(checked, lambda one: port.asearch(one.query, one.ahead))
-        return cls._from_estimate(*found, checked)
+        return cls._from_estimate(*await run_fit_async(checked, port_of(search)), checked)
 
     @classmethod
     def _from_estimate(

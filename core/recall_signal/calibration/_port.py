@@ -101,6 +101,6 @@ def port_of(retriever: Searchable) -> RetrieverPort:
     if callable(port):
         return SearchPort(port)
     raise ConfigurationError(
-        "check takes a RecallRetriever or a function search(query) -> Pool, got "
-        f"{type(retriever).__name__}; wrap the retriever first"
+        "a calibration is fitted and checked with a RecallRetriever or a function "
+        f"search(query) -> Pool, got {type(retriever).__name__}; wrap the retriever first"
     )

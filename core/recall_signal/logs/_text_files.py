@@ -1,0 +1,251 @@
+"""Text files of a log, JSON lines and CSV, as DuckDB reads them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from recall_signal._safe_text import shown, terminal_text
+from recall_signal.errors import InvalidInputError, MissingDependencyError
+from recall_signal.logs._logged import CANDIDATES
+from recall_signal.logs._schema import require_arrow
+from recall_signal.logs._score_batch import BatchScorer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["TextFormat", "describe_text", "nothing_in", "read_text"]
+
+TextFormat: TypeAlias = Literal["json", "csv"]
+
+
+def describe_text(
+    paths: Sequence[Path], kind: TextFormat, scorer: BatchScorer
+) -> tuple[pa.Schema, dict[str, str]]:
+    """Return the columns of text files, and their SQL types: what the files' beginnings say.
+
+    Args:
+        paths: Files that are not empty.
+        kind: Of all of them.
+        scorer: Names the columns of cosines, scores and coverages.
+
+    Raises:
+        InvalidInputError: There is no row or no such column, or a value is not of its type.
+    """
+    duck = _duckdb()
+    given = {scorer.cosines: "DOUBLE[]"} if kind == "csv" else {}
+    with duck.connect(config={"threads": 1}) as connection:
+        try:
+            source = _source(paths, kind, given, detect=True)
+            rows = _columns(connection, source)
+            if kind == "csv" and scorer.scores in dict(rows):
+                given |= {scorer.scores: "DOUBLE[]"}
+                rows = _columns(connection, _source(paths, kind, given, detect=True))
+            if kind == "csv":
+                _check_headers(connection, paths, scorer)
+            for name, found in rows:
+                if name in (scorer.cosines, scorer.scores):
+                    _check_numbers(connection, paths, name, found)
+            if not any(_has_row(connection, path, kind, given) for path in paths):
+                raise nothing_in(paths[0])
+        except (duck.Error, RuntimeError) as error:
+            if kind == "csv" and scorer.cosines in str(error):
+                raise _without_cosines(paths[0], scorer) from None
+            raise _stopped(paths[0], kind, error) from None
+        types = {name: _column_type(name, found, scorer) for name, found in rows}
+        nothing = ", ".join(f"NULL::{found} AS {_quoted(name)}" for name, found in types.items())
+        schema = connection.sql(f"SELECT {nothing} LIMIT 0").to_arrow_table().schema
+    return schema, types
+
+
+def read_text(
+    path: Path,
+    kind: TextFormat,
+    types: Mapping[str, str],
+    columns: Sequence[str],
+    *,
+    size: int,
+    skip: int = 0,
+) -> Iterator[pa.RecordBatch]:
+    """Read a text file; columns that it does not have are null.
+
+    Args:
+        path: The file.
+        kind: Its format.
+        types: SQL types of all columns of the log.
+        columns: To be read, in this order.
+        size: Rows of a batch.
+        skip: Rows at the beginning that are passed over.
+
+    Raises:
+        InvalidInputError: The file is damaged, or a value is not of its column's type.
+    """
+    duck = _duckdb()
+    with duck.connect(config={"threads": 1}) as connection:
+        try:
+            if kind == "csv":  # of JSON lines, a column that is nowhere reads as null
+                held = _held(connection, path)
+            else:
+                held = {name.casefold(): name for name in types}
+            own = {name: held.get(name.casefold()) for name in columns}
+            given = {held_as: types[name] for name, held_as in own.items() if held_as}
+            source = _source([path], kind, given)
+            names = ", ".join(
+                f"{_quoted(held_as) if held_as else f'NULL::{types[name]}'} AS {_quoted(name)}"
+                for name, held_as in own.items()
+            )
+            found = connection.sql(f"SELECT {names} FROM {source}")  # noqa: S608
+            reader = getattr(found, "to_arrow_reader", found.fetch_arrow_reader)(size)
+            for batch in reader:
+                if skip >= batch.num_rows:
+                    skip -= batch.num_rows
+                    continue
+                yield batch.slice(skip)
+                skip = 0
+        except (duck.Error, RuntimeError) as error:
+            raise _stopped(path, kind, error) from None
+
+
+def nothing_in(path: Path) -> InvalidInputError:
+    """Return the error for files without a row, of which this is the first."""
+    return InvalidInputError(f"{shown(path)} holds no row: nothing to score")
+
+
+def _check_headers(connection: Any, paths: Sequence[Path], scorer: BatchScorer) -> None:
+    """Refuse CSV files of which one has no cosines: DuckDB unites them, and gives it nulls."""
+    for path in paths:
+        if scorer.cosines.casefold() not in _held(connection, path):
+            raise _without_cosines(path, scorer)
+
+
+def _held(connection: Any, path: Path) -> dict[str, str]:
+    """Return the columns of a CSV file, by their names without regard to case as DuckDB's are."""
+    columns = _columns(connection, _source([path], "csv", {}))
+    return {name.casefold(): name for name, _ in columns}
+
+
+def _columns(connection: Any, source: str) -> list[tuple[str, str]]:
+    """Return the names and SQL types of the columns of a source."""
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608
+    return [(name, kind) for name, kind, *_ in rows]
+
+
+def _has_row(connection: Any, path: Path, kind: TextFormat, types: dict[str, str]) -> bool:
+    source = _source([path], kind, types, detect=True)
+    found = connection.execute(f"SELECT 1 FROM {source} LIMIT 1").fetchall()  # noqa: S608
+    return bool(found)
+
+
+def _check_numbers(connection: Any, paths: Sequence[Path], name: str, found: str) -> None:
+    """Refuse lists of texts or truth values, which DuckDB would turn into numbers.
+
+    Args:
+        connection: Of DuckDB.
+        paths: The files.
+        name: Of the column.
+        found: Its type, by the files' beginnings; JSON where they hold values of several types.
+    """
+    texts = found in ("VARCHAR[]", "BOOLEAN[]")
+    if found == "JSON[]":
+        source = _source(paths, "json", {name: "JSON[]"})
+        held = f"list_transform({_quoted(name)}, lambda x: json_type(x))"
+        query = f"SELECT 1 FROM {source} WHERE list_has_any({held}, ['VARCHAR', 'BOOLEAN']) LIMIT 1"  # noqa: S608
+        texts = bool(connection.execute(query).fetchall())
+    if texts:
+        raise InvalidInputError(
+            f"the lists of the column {terminal_text(name)} hold texts or truth values; write "
+            "cosines and scores as numbers"
+        )
+
+
+def _column_type(name: str, found: str, scorer: BatchScorer) -> str:
+    """Return the SQL type by which a column is read."""
+    if name in (scorer.cosines, scorer.scores):
+        # A column of nulls only has no type of its own.
+        return "DOUBLE[]" if found.endswith("[]") or found == "JSON" else found
+    if name == CANDIDATES and found in ("JSON", "VARCHAR"):  # of nulls only, likewise
+        return "BIGINT"
+    return "DOUBLE" if name == scorer.term_coverage else found
+
+
+_PATTERN = re.compile(r"([*?\[])")
+
+_NO_FOLDERS = "hive_partitioning=false"
+_JSON_LINES = f"format='newline_delimited', {_NO_FOLDERS}"
+
+
+def _source(
+    paths: Sequence[Path], kind: TextFormat, types: dict[str, str], *, detect: bool = False
+) -> str:
+    """Return the table function of DuckDB that reads these text files, and no others.
+
+    DuckDB takes a path for a pattern, and finds columns in the names of folders.
+    """
+    files = "[" + ", ".join(_literal(_PATTERN.sub(r"[\1]", str(path))) for path in paths) + "]"
+    columns = "{" + ", ".join(f"{_literal(n)}: {_literal(t)}" for n, t in types.items()) + "}"
+    if kind == "json":
+        if detect:
+            return f"read_json({files}, {_JSON_LINES}, union_by_name=true)"
+        return f"read_json({files}, {_JSON_LINES}, columns={columns})"
+    given = f", types={columns}" if types else ""
+    return f"read_csv({files}, header=true, {_NO_FOLDERS}, union_by_name=true{given})"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _without_cosines(path: Path, scorer: BatchScorer) -> InvalidInputError:
+    return InvalidInputError(
+        f"{shown(path)} has no column {scorer.cosines}, a list of cosines for each query, such as "
+        '"[0.8, 0.3]"; name the right one'
+    )
+
+
+def _stopped(path: Path, kind: TextFormat, error: Exception) -> BaseException:
+    """Return what ended a query of DuckDB, which turns Ctrl-C into an error of its own."""
+    if "interrupted" in str(error).lower():
+        return KeyboardInterrupt()
+    return _bad_text(path, kind, error) if isinstance(error, _duckdb().Error) else error
+
+
+def _bad_text(path: Path, kind: TextFormat, error: Exception) -> InvalidInputError:
+    """Return an error that names the place; DuckDB's own message shows what stands there."""
+    line = _first_bad_line(path) if kind == "json" else None
+    if line is None and (found := re.search(r"[Ll]ine:? (\d+)", str(error))):
+        line = int(found[1])
+    place = "" if line is None else f" at line {line}"
+    return InvalidInputError(
+        f"{shown(path)} cannot be read as {'JSON lines' if kind == 'json' else 'CSV'}{place}: it "
+        "is cut there, or a value is of another type than in the lines before; mend or remove it"
+    )
+
+
+def _first_bad_line(path: Path) -> int | None:
+    if path.suffix == ".gz":
+        return None
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                json.loads(line or b"null") if line.strip() else None
+            except (ValueError, RecursionError):
+                return number
+    return None
+
+
+def _duckdb() -> ModuleType:
+    require_arrow()
+    try:
+        import duckdb
+    except ImportError:
+        raise MissingDependencyError("A log of JSON lines or CSV", "logs") from None
+    found: ModuleType = duckdb
+    return found
