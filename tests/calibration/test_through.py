@@ -88,6 +88,26 @@ async def test_both_ways_learn_the_same_without_an_argument() -> None:
     assert wrapper.ports == [True, True]
 
 
+def test_queries_are_named_ahead_once_each() -> None:
+    """By the first search of every sixty, also where the first query was asked before."""
+    named: list[list[str]] = []
+
+    class Naming(Port):
+        def search(self, query: str, ahead: Sequence[str] = (), /) -> Pool:
+            if ahead:
+                assert ahead[0] == query
+                named.append([*ahead])
+            return super().search(query)
+
+    past = [f"past {number}" for number in range(70)]
+    labels = [(query, True) for query in [past[0], *(f"label {n}" for n in range(10))]]
+    Calibration.fit(Naming(Toy(), "toy"), past_queries=past, labelled=labels)
+    assert [len(part) for part in named][-3:] == [60, 10, 10]
+    assert named[-1] == [f"label {n}" for n in range(10)]
+    every = [query for part in named for query in part]
+    assert len(every) == len(set(every))
+
+
 def test_what_is_given_is_used() -> None:
     fitted = Wrapper().calibrate(encoder="another", seed=3, prior=0.8)
     assert (fitted.encoder, fitted.prior) == ("another", 0.8)

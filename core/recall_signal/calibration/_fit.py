@@ -214,14 +214,16 @@ class _FitSession:
         pieces: Sequence[PseudoQuery | None] = sources or [None] * len(queries)
         keys = list(zip(queries, pieces, strict=True))
         results = []
-        for at, key in enumerate(keys):
-            if key not in self._seen:
-                some = [] if at % AHEAD else keys[at : at + AHEAD]
-                ahead = [query for query, source in some if (query, source) not in self._seen]
-                self._seen[key] = yield from self._search(*key, ahead, keep_texts)
-            self._done += 1
-            self._report()
-            results.append(self._seen[key])
+        for begin in range(0, len(keys), AHEAD):
+            part = keys[begin : begin + AHEAD]
+            ahead = [key[0] for key in part if key not in self._seen]
+            for key in part:
+                if key not in self._seen:
+                    self._seen[key] = yield from self._search(*key, ahead, keep_texts)
+                    ahead = []
+                self._done += 1
+                self._report()
+                results.append(self._seen[key])
         return results
 
     def _search(
