@@ -130,7 +130,7 @@ class LangChain:
     """LangChain."""
 
     name = "langchain"
-    package = in_langchain
+    package: Any = in_langchain
 
     def encoding(self, vectors: Mapping[str, Any]) -> tuple[SettableEncoder, dict[str, Any]]:
         encoder = lc.Encoder(vectors, dimension=lc.DIMENSION)
@@ -271,7 +271,7 @@ class LlamaIndex:
     """LlamaIndex."""
 
     name = "llama_index"
-    package = in_llama_index
+    package: Any = in_llama_index
 
     def encoding(self, vectors: Mapping[str, Any]) -> tuple[SettableEncoder, dict[str, Any]]:
         embedding = li.Embedding(vectors, dimension=lc.DIMENSION)
@@ -345,7 +345,7 @@ class LlamaIndex:
     async def run_agent(
         self, retriever: Any, way: str, *, through_a_protocol: bool = False, **settings: Any
     ) -> tuple[bool, dict[str, Any]]:
-        tool = in_llama_index.create_recall_tool(retriever, "notes", "x")
+        tool: Any = in_llama_index.create_recall_tool(retriever, "notes", "x")
         if through_a_protocol:
             tool = li_agents.ThroughAProtocol(tool)
         runner, llm = li_agents.agent(
@@ -360,7 +360,8 @@ class LlamaIndex:
         workflow = in_llama_index.CorrectiveWorkflow(
             retriever, lambda given: "answer", lambda query: [{"content": "hit"}]
         )
-        result: dict[str, Any] = (await workflow.run(question=QUERY)).model_dump()
+        outcome: Any = await workflow.run(question=QUERY)
+        result: dict[str, Any] = outcome.model_dump()
         return result
 
     async def run_engine(

@@ -19,8 +19,8 @@ from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
-from llama_index.core.instrumentation.dispatcher import (  # type: ignore[attr-defined]
+from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.instrumentation.dispatcher import (
     Dispatcher,
 )
 from llama_index.core.instrumentation.event_handlers import NullEventHandler

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from inspect import unwrap
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
+from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 

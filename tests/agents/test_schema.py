@@ -11,7 +11,7 @@ from recall_signal._report_schema import RecallArtifact, json_schemas
 from recall_signal.reports import NOT_CONFIGURED
 from recall_signal.reranking import RerankerOptions
 from recall_signal.selection import SelectionOptions
-from tests.frameworks import STRONG, Framework, Keeping
+from tests.frameworks import STRONG, Framework, Keeping, LlamaIndex
 from tests.schemas import published
 
 # Every agent of LlamaIndex looks at all of its attributes, pydantic's retired ones included.
@@ -90,7 +90,7 @@ async def test_every_channel_keeps_to_them(framework: Framework, way: str, retri
     for item in framework.page(response):
         ENTRY.validate(json.loads(json.dumps(item.entry, allow_nan=False)))
         assert RecallReport(**item.entry) == parse_report(item.metadata)
-    if framework.name == "llama_index":
+    if isinstance(framework, LlamaIndex):
         REPORT.validate(await framework.run_engine(retriever, way, router=True))
 
 

@@ -39,7 +39,7 @@ class Port:
     """
 
     toy: Callable[[str], Any] = field(default_factory=Toy)
-    failing: Callable[[str], None] = lambda _: None
+    failing: Callable[[str], object] = lambda _: None
     held: Event | None = None
     began: Event = field(default_factory=Event)
     encoder: HashEncoder | None = None
@@ -90,6 +90,13 @@ async def aquery(auto: AutoCalibrator, top: float | None = 0.5) -> None:
     auto.begin_query()
     auto.end_query()
     auto.after_async_query(None if top is None else (top, None))
+
+
+def entry_of(auto: AutoCalibrator) -> dict[str, str | None]:
+    """Of one that is not off."""
+    entry = auto.entry()
+    assert entry is not None
+    return entry
 
 
 def settle(auto: AutoCalibrator) -> None:

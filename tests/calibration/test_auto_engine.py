@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from threading import enumerate as threads
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -19,7 +19,7 @@ from recall_signal import AutoCalibration, Calibration, Pool
 from recall_signal._wrapper.auto_calibrator import AutoCalibrator, _stop
 from recall_signal._wrapper.auto_state import AutoState
 from recall_signal._wrapper.auto_traffic import TrafficWindow
-from tests.calibration.auto_toys import EAGER, LONG, Clock, Port, engine, query, settle
+from tests.calibration.auto_toys import EAGER, LONG, Clock, Port, engine, entry_of, query, settle
 from tests.calibration.stores import HashEncoder
 from tests.calibration.toys import Toy, calibration, timeless
 
@@ -42,24 +42,26 @@ def test_the_first_query_starts_a_fit_that_ends_in_a_calibration() -> None:
     assert fitted is not None
     assert fitted.encoder == "toy"
     assert timeless(fitted) == timeless(Calibration.fit(Toy(), encoder="toy"))
-    entry = auto.entry()
+    entry = entry_of(auto)
     assert len(entry["id"] or "") == 12
     assert entry == {"id": entry["id"], "created": fitted.created, "status": "ready"}
     assert len(port.asked) <= 186
 
 
 def test_waiting_starts_it_too_and_is_over_when_time_is_up() -> None:
-    port = Port(held=Event())
+    held = Event()
+    port = Port(held=held)
     auto = engine(port)
     assert not auto.wait_until_calibrated(0.001)
     assert port.began.wait(LONG)
     assert auto.status == "fitting"
-    port.held.set()
+    held.set()
     assert auto.wait_until_calibrated(LONG)
 
 
 def test_many_threads_and_copies_fit_once() -> None:
-    port = Port(held=Event())
+    held = Event()
+    port = Port(held=held)
     auto = engine(port)
     copies = [copy.copy(auto), copy.deepcopy(auto), auto]
     assert all(same is auto for same in copies)
@@ -71,7 +73,7 @@ def test_many_threads_and_copies_fit_once() -> None:
     threads = [Thread(target=work) for _ in range(8)]
     for thread in threads:
         thread.start()
-    port.held.set()
+    held.set()
     for thread in threads:
         thread.join()
     assert auto.wait_until_calibrated(LONG)
@@ -79,13 +81,14 @@ def test_many_threads_and_copies_fit_once() -> None:
 
 
 def test_wrappers_do_not_know_of_each_other() -> None:
-    hanging, sound = Port(held=Event()), Port()
+    held = Event()
+    hanging, sound = Port(held=held), Port()
     first, second = engine(hanging), engine(sound)
     query(first)
     assert hanging.began.wait(LONG)
     assert second.wait_until_calibrated(LONG)
     assert first.status == "fitting"
-    hanging.held.set()
+    held.set()
     assert first.wait_until_calibrated(LONG)
 
 
@@ -168,7 +171,7 @@ def test_a_panic_of_a_search_is_a_failure(error: type[BaseException]) -> None:
 
 
 def test_a_search_that_returns_nonsense_fails() -> None:
-    auto = engine(Port(toy=lambda _: Pool(["text"])))
+    auto = engine(Port(toy=lambda _: Pool(["text"])))  # type: ignore[list-item]
     assert not auto.wait_until_calibrated(LONG)
     assert auto.status == "failed"
 
@@ -202,7 +205,9 @@ def test_an_empty_store_is_looked_at_again_soon_and_then_less_often() -> None:
 
 def test_an_outage_and_an_empty_store_are_counted_apart() -> None:
     state = AutoState(AutoCalibration())
-    for number, status in enumerate(["failed"] * 4 + ["not_measurable"]):
+    statuses: list[Literal["failed", "not_measurable"]]
+    statuses = ["failed", "failed", "failed", "failed", "not_measurable"]
+    for number, status in enumerate(statuses):
         attempt = state.begin("fit")
         assert attempt is not None, number
         state.finish(attempt, status=status)
@@ -224,16 +229,16 @@ def test_nothing_that_separates_is_a_result() -> None:
 def test_recalibrate_keeps_the_old_one_until_the_new_one_is_there() -> None:
     port = Port()
     auto = ready(port)
-    old = auto.entry()["id"]
+    old = entry_of(auto)["id"]
     port.held, port.began = Event(), Event()
     port.toy = Toy(offset=0.1, factor=0.8)
     auto.recalibrate()
     auto.recalibrate()
     assert port.began.wait(LONG)
-    assert (auto.status, auto.entry()["id"]) == ("fitting", old)
+    assert (auto.status, entry_of(auto)["id"]) == ("fitting", old)
     port.held.set()
     assert auto.wait_until_calibrated(LONG)
-    assert auto.entry()["id"] != old
+    assert entry_of(auto)["id"] != old
 
 
 def test_a_new_fit_that_fails_loses_nothing() -> None:
@@ -282,7 +287,7 @@ def test_a_finding_leaves_levels_uncalibrated_until_the_next_fit(
     caplog.set_level(logging.INFO)
     port = Port(encoder=HashEncoder())
     auto = ready(port, check_every=1)
-    old = auto.entry()["id"]
+    old = entry_of(auto)["id"]
     change(port)
     asked: list[tuple[Any, ...]] = []
 
@@ -296,7 +301,7 @@ def test_a_finding_leaves_levels_uncalibrated_until_the_next_fit(
     assert (status, during) == ("fitting", None)
     assert finding in notice
     assert auto.wait_until_calibrated(LONG)
-    assert auto.entry()["id"] != old
+    assert entry_of(auto)["id"] != old
     said = " ".join(record.getMessage() for record in caplog.records)
     assert "ready after" in said
     assert not any(text in said for text in port.asked)
@@ -325,15 +330,15 @@ def test_an_encoder_that_fails_leaves_the_canaries() -> None:
     assert auto.calibration.canaries.fingerprint is None
 
 
-def test_a_check_whose_calibration_is_gone_is_a_fit() -> None:
+def test_a_check_whose_calibration_is_gone_is_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     port = Port(encoder_name="another")
     auto = ready(Port())
     auto.refuse_encoder("another")
     assert auto.status == "waiting"
-    auto._port = lambda: port
+    monkeypatch.setattr(auto, "_port", lambda: port)
     auto._start("check")
     settle(auto)
-    assert auto.entry()["status"] == "ready"
+    assert entry_of(auto)["status"] == "ready"
 
 
 def test_an_attempt_that_was_replaced_changes_nothing() -> None:
@@ -354,7 +359,7 @@ def test_an_attempt_that_was_replaced_changes_nothing() -> None:
 def test_a_fit_on_request_takes_the_place_of_a_check() -> None:
     port = Port()
     auto = ready(port, check_every=1)
-    old = auto.entry()["id"]
+    old = entry_of(auto)["id"]
     port.held, port.began = Event(), Event()
     query(auto)
     assert port.began.wait(LONG)
@@ -363,7 +368,7 @@ def test_a_fit_on_request_takes_the_place_of_a_check() -> None:
     assert auto.status == "fitting"
     port.held.set()
     assert auto.wait_until_calibrated(LONG)
-    assert auto.entry()["id"] != old
+    assert entry_of(auto)["id"] != old
 
 
 def test_a_file_of_somebody_else_begins_nothing_by_itself(tmp_path: Path) -> None:
@@ -401,7 +406,7 @@ def test_an_attempt_that_was_replaced_fails_in_silence(caplog: pytest.LogCapture
         attempt = auto._state._attempt
         assert attempt is not None
         auto._state.cut_short(attempt)
-        return Pool(["text"])
+        return Pool(["text"])  # type: ignore[list-item]
 
     auto = engine(Port(toy=toy))
     query(auto)
@@ -443,7 +448,7 @@ def test_the_level_follows_real_queries_from_thirty_on() -> None:
     moved = auto.calibration
     assert moved is not None
     assert moved.scale != fitted.scale
-    assert auto.entry()["created"] == fitted.created
+    assert entry_of(auto)["created"] == fitted.created
 
 
 @pytest.mark.parametrize("top", [-1.0, 0.0, 0.2, 0.99, 1.0])
@@ -494,7 +499,8 @@ def test_politeness_of_the_tests_never_waits() -> None:
 def test_a_fit_stops_when_nobody_can_use_it_any_more(kept: bool, tmp_path: Path) -> None:
     """A wrapper made for each request leaves no fit behind; one in a file serves the next."""
     path = tmp_path / "state.json" if kept else None
-    port = Port(held=Event())
+    held = Event()
+    port = Port(held=held)
     auto = engine(port, path=path)
     query(auto)
     assert port.began.wait(LONG)
@@ -502,7 +508,7 @@ def test_a_fit_stops_when_nobody_can_use_it_any_more(kept: bool, tmp_path: Path)
     del auto
     gc.collect()
     assert state.stop.is_set() is not kept
-    port.held.set()
+    held.set()
     with state._ended:
         assert state._ended.wait_for(lambda: state._attempt is None, LONG)
     assert (len(port.asked) == 1) is not kept

@@ -21,7 +21,7 @@ from recall_signal._wrapper.auto_file import FileLock, load, save
 from recall_signal._wrapper.calibration_file import calibrated_flow
 from recall_signal.calibration._check import CheckResult
 from recall_signal.calibration._fit_input import fit_input
-from tests.calibration.auto_toys import LONG, Clock, Port, engine, query, settle
+from tests.calibration.auto_toys import LONG, Clock, Port, engine, entry_of, query, settle
 from tests.calibration.stores import HashEncoder
 from tests.calibration.toys import Toy, calibration, fit
 
@@ -79,7 +79,9 @@ def test_a_file_of_another_encoder_is_not_used(path: Path) -> None:
     assert (auto.status, auto.calibration) == ("waiting", None)
     assert "another" in (auto.notice or "")
     assert auto.wait_until_calibrated(LONG)
-    assert load(path).encoder == "another"
+    found = load(path)
+    assert found is not None
+    assert found.encoder == "another"
     auto.refuse_encoder("another")
     assert auto.status == "ready"
 
@@ -90,7 +92,9 @@ def test_another_encoders_file_is_replaced_also_where_it_comes_later(path: Path)
     auto.refuse_encoder("another")
     fit(Toy(), encoder="toy").save(path)
     assert auto.wait_until_calibrated(LONG)
-    assert load(path).encoder == "another"
+    found = load(path)
+    assert found is not None
+    assert found.encoder == "another"
 
 
 FOREIGN = ["", "{}", "[1, 2]", '{"v": 1}', '{"v": 3, "mode": "null"}', "a note of mine\n"]
@@ -195,7 +199,7 @@ def test_engines_with_one_path_fit_once(path: Path) -> None:
     assert all(auto.wait_until_calibrated(LONG) for auto in engines)
     asked = sorted(len(port.asked) for port in ports)
     assert asked[:3] == [12, 12, 12]  # a check of what another one has made
-    assert len({auto.entry()["id"] for auto in engines}) == 1
+    assert len({entry_of(auto)["id"] for auto in engines}) == 1
 
 
 def test_a_file_that_came_meanwhile_and_does_not_fit_is_replaced(path: Path) -> None:
@@ -224,9 +228,9 @@ def test_whoever_waits_for_the_lock_stops_when_it_has_been_replaced(path: Path) 
 
 
 def test_a_new_fit_replaces_the_file(path: Path) -> None:
-    auto = engine(Port(), path=path)
+    port = Port()
+    auto = engine(port, path=path)
     assert auto.wait_until_calibrated(LONG)
-    port = auto._port()
     port.toy = Toy(spread=0.06)
     before = path.read_bytes()
     auto.recalibrate()

@@ -13,7 +13,7 @@ import pytest
 from recall_signal import ConfigurationError, Pool
 from recall_signal._wrapper.auto_run import _await
 from recall_signal._wrapper.auto_state import AutoState
-from tests.calibration.auto_toys import LONG, Port, aquery, engine, query
+from tests.calibration.auto_toys import LONG, Port, aquery, engine, entry_of, query
 from tests.calibration.toys import Toy
 
 outer: ContextVar[str] = ContextVar("outer", default="nothing")
@@ -75,12 +75,12 @@ async def test_a_new_fit_on_request() -> None:
     port = AsyncPort()
     auto = engine(port)
     assert await auto.await_until_calibrated(LONG)
-    old = auto.entry()["id"]
+    old = entry_of(auto)["id"]
     port.toy = Toy(offset=0.1, factor=0.8)
     await auto.arecalibrate()
     assert auto.status == "fitting"
     assert await auto.await_until_calibrated(LONG)
-    assert auto.entry()["id"] != old
+    assert entry_of(auto)["id"] != old
 
 
 async def test_it_is_off_where_it_may_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,8 +129,8 @@ def test_a_loop_that_is_closed_without_its_tasks_is_noticed() -> None:
     auto = engine(port)
     loop = asyncio.new_event_loop()
     loop.run_until_complete(aquery(auto))
-    assert auto.status == "waiting"  # the loop stands still
     tasks = list(auto._tasks)
+    assert (auto.status, len(tasks)) == ("waiting", 1)  # the loop stands still
 
     async def elsewhere() -> bool:
         await aquery(auto)
@@ -202,13 +202,14 @@ async def test_a_task_that_is_cancelled_leaves_it_waiting() -> None:
 
 
 async def test_a_thread_is_waited_for_without_holding_the_loop() -> None:
-    port = Port(held=Event())
+    held = Event()
+    port = Port(held=held)
     auto = engine(port)
     query(auto)
     waiting = asyncio.ensure_future(auto.await_until_calibrated(LONG))
     await asyncio.sleep(0)
     assert not waiting.done()
-    port.held.set()
+    held.set()
     assert await waiting
 
 

@@ -6,12 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from threading import Event
 from time import monotonic
 
 import pytest
 
-from recall_signal._wrapper import auto_state
 from recall_signal._wrapper.auto_file import FileLock
+from recall_signal._wrapper.auto_state import _stop
 from tests.calibration.auto_toys import LONG, Port, engine, query
 
 
@@ -206,10 +207,10 @@ def test_a_fork_of_an_engine_that_rests(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_only_the_process_that_made_it_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    stop = auto_state.Event()
-    auto_state._stop(os.getpid() + 1, stop)
+    stop = Event()
+    _stop(os.getpid() + 1, stop)
     assert not stop.is_set()
-    auto_state._stop(os.getpid(), stop)
+    _stop(os.getpid(), stop)
     assert stop.is_set()
 
 

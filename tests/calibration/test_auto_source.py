@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +24,7 @@ class Outcome:
     dimension: int | None = None
 
     @classmethod
-    def of(cls, cosines: list[float | None]) -> Outcome:
+    def of(cls, cosines: Sequence[float | None]) -> Outcome:
         return cls(cosines, assess(cosines))
 
 
@@ -58,9 +59,13 @@ class Watcher:
         self.seen.append(("async", observed))
 
 
+def watched(watcher: Any) -> WatchedCalibration:
+    return WatchedCalibration(watcher)
+
+
 def test_until_it_is_ready_the_rationale_says_so() -> None:
     watcher = Watcher()
-    source = WatchedCalibration(watcher)
+    source = watched(watcher)
     bare = assess([0.5, 0.4, 0.3])
     for status, said in (
         (
@@ -86,7 +91,7 @@ def test_until_it_is_ready_the_rationale_says_so() -> None:
 
 def test_a_query_is_running_until_it_has_ended_in_any_way() -> None:
     watcher = Watcher()
-    source = WatchedCalibration(watcher)
+    source = watched(watcher)
     running = source.running()
     running.__enter__()
     assert watcher.running == 1
@@ -96,7 +101,7 @@ def test_a_query_is_running_until_it_has_ended_in_any_way() -> None:
 
 def test_plain_queries_join_by_their_figures() -> None:
     watcher = Watcher()
-    source = WatchedCalibration(watcher)
+    source = watched(watcher)
     source.observe(Outcome.of([0.5, None, 0.7]), is_plain=True, is_async=False)
     source.observe(Outcome.of([0.6]), is_plain=True, is_async=True)
     for without in ([], [None], [float("nan")], [5.0]):
@@ -205,13 +210,13 @@ def test_parts_that_hold_each_other_end() -> None:
 
 def test_a_frozen_calibration_is_checked_after_a_tenants_query_as_well() -> None:
     watcher = Watcher(learns=False)
-    WatchedCalibration(watcher).observe(Outcome.of([0.5, 0.4]), is_plain=False, is_async=False)
+    watched(watcher).observe(Outcome.of([0.5, 0.4]), is_plain=False, is_async=False)
     assert len(watcher.seen) == 1
 
 
 def test_a_calibration_judges_the_cosines_of_its_own_encoder_only() -> None:
     watcher = Watcher(status="ready", calibration=calibration(encoder="one"))
-    source = WatchedCalibration(watcher)
+    source = watched(watcher)
     assert source.current("one") is source.current() is watcher.calibration
     said = assess([0.5, 0.4, 0.3], calibration=source.current("other")).rationale
     assert "Uncalibrated: these cosines are of another encoder" in said
@@ -223,7 +228,7 @@ def test_a_calibration_judges_the_cosines_of_its_own_encoder_only() -> None:
 
 def test_a_calibration_is_not_in_force_for_vectors_of_another_length() -> None:
     fitted = Calibration.fit(Toy(), encoder="one").with_fingerprint([[1.0] * 8] * 8)
-    source = WatchedCalibration(Watcher(status="ready", calibration=fitted))
+    source = watched(Watcher(status="ready", calibration=fitted))
     assert source.current("one", 8) is source.current("one") is fitted
     said = assess([0.5, 0.4, 0.3], calibration=source.current("one", 7)).rationale
     assert "Uncalibrated: these cosines are of another encoder" in said
@@ -232,7 +237,7 @@ def test_a_calibration_is_not_in_force_for_vectors_of_another_length() -> None:
 def test_nothing_that_fails_after_a_query_loses_its_page() -> None:
     @dataclass
     class Broken(Watcher):
-        @property
+        @property  # type: ignore[misc]
         def calibration(self) -> Any:
             raise ArithmeticError
 
@@ -240,4 +245,4 @@ def test_nothing_that_fails_after_a_query_loses_its_page() -> None:
         def calibration(self, _: Any) -> None:
             pass
 
-    WatchedCalibration(Broken()).observe(Outcome.of([0.5]), is_plain=True, is_async=False)
+    watched(Broken()).observe(Outcome.of([0.5]), is_plain=True, is_async=False)

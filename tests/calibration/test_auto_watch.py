@@ -72,7 +72,10 @@ async def test_another_one_under_the_same_name_is_noticed(
 
 @pytest.mark.parametrize("known", [calibration(), replace(KNOWN, canaries=Canaries(()))])
 async def test_without_a_fingerprint_nothing_is_compared(known: Any) -> None:
-    watch = CalibrationWatch(known, lambda: 1 / 0)
+    def port() -> Any:
+        return 1 / 0
+
+    watch = CalibrationWatch(known, port)
     query(watch)
     await aquery(watch)
     assert watch.calibration is known

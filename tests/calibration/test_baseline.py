@@ -102,7 +102,7 @@ def test_what_is_no_cosine_is_passed_over() -> None:
     baseline.observe(1)
     assert len(baseline) == 2
     with pytest.raises(InvalidInputError):
-        baseline.observe("0.5")
+        baseline.observe("0.5")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

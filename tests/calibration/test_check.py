@@ -14,6 +14,7 @@ from recall_signal import Calibration, CalibrationError, ConfigurationError, Poo
 from recall_signal.calibration._canaries import (
     AGAIN,
     Canaries,
+    CanaryPool,
     Sighting,
     canary_pool,
     canary_queries,
@@ -30,10 +31,16 @@ from tests.calibration.toys import Toy, calibration, fit
 SIZE = 400
 
 
+def pool_of(query: str, found: Pool) -> CanaryPool:
+    pool = canary_pool(query, found)
+    assert pool is not None
+    return pool
+
+
 def seen(store: VectorStore) -> Canaries:
     """The canaries of a fit, without the fit."""
-    first = {query: canary_pool(query, store.search(query)) for query in canary_queries()}
-    again = {query: canary_pool(query, store.search(query)) for query in canary_queries()[:AGAIN]}
+    first = {query: pool_of(query, store.search(query)) for query in canary_queries()}
+    again = {query: pool_of(query, store.search(query)) for query in canary_queries()[:AGAIN]}
     vectors = store.embed_texts(FINGERPRINT_TEXTS)
     return summarise(first, again, fingerprint_of(vectors))
 
@@ -126,23 +133,25 @@ def test_some_searches_may_fail() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, "text", [[1.0]], [[0.0]] * 8, [[float("nan")]] * 8])
-def test_an_encoder_that_answers_nonsense_cannot_be_reached(answer: Any) -> None:
+def test_an_encoder_that_answers_nonsense_cannot_be_reached(
+    answer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert fingerprint_of(answer) is None
     sound = store()
     port = replace(sound)
-    port.embed_texts = lambda _: answer
+    monkeypatch.setattr(port, "embed_texts", lambda _: answer)
     result = check(seen(sound), port)
     assert (result.status, result.figures["encoder_distance"]) == ("ok", None)
 
 
-def test_an_encoder_that_fails_cannot_be_reached() -> None:
+def test_an_encoder_that_fails_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     sound = store()
     port = replace(sound)
 
     def fails(_: Any) -> Any:
         raise ConnectionError
 
-    port.embed_texts = fails
+    monkeypatch.setattr(port, "embed_texts", fails)
     assert check(seen(sound), port).status == "ok"
 
 
@@ -269,7 +278,7 @@ async def test_whatever_is_checked_has_a_port() -> None:
     assert plain.embed_texts(["q"]) is None
     assert await plain.aembed_texts(["q"]) is None
     with pytest.raises(ConfigurationError, match="got int"):
-        port_of(3)
+        port_of(3)  # type: ignore[arg-type]
 
 
 def pools_over(count: int, depth: int = 50) -> Any:
@@ -287,9 +296,7 @@ def pools_over(count: int, depth: int = 50) -> Any:
 
 def canaries_over(count: int, depth: int = 50) -> Canaries:
     search = pools_over(count, depth)
-    return summarise(
-        {query: canary_pool(query, search(query)) for query in canary_queries()}, {}, None
-    )
+    return summarise({query: pool_of(query, search(query)) for query in canary_queries()}, {}, None)
 
 
 @pytest.mark.parametrize("size", [60, 500])
@@ -297,7 +304,9 @@ def test_texts_that_leave_the_best_candidates_alone_are_growth(size: int) -> Non
     before = canaries_over(size)
     result = check(before, SearchPort(pools_over(10 * size)))
     assert (result.figures["kept"], result.figures["shift"]) == (1.0, 0.0)
-    assert result.figures["growth"] > 2.5
+    growth = result.figures["growth"]
+    assert growth is not None
+    assert growth > 2.5
     assert result.status == "changed"
     assert check(before, SearchPort(pools_over(size))).status == "ok"
     older = replace(before, size=None, depth=None)  # as saved before sizes were
@@ -308,7 +317,9 @@ def test_texts_that_leave_the_best_candidates_alone_are_growth(size: int) -> Non
 def test_pools_of_another_size_are_no_growth(then: int, now: int) -> None:
     result = check(canaries_over(400, then), SearchPort(pools_over(400, now)))
     assert result.status == "ok"
-    assert result.figures["growth"] < 1.5
+    growth = result.figures["growth"]
+    assert growth is not None
+    assert growth < 1.5
 
 
 def test_a_size_that_rests_on_little_is_not_compared() -> None:

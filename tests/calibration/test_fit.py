@@ -30,6 +30,7 @@ from tests.calibration.toys import (
     PAST,
     PROBES,
     Toy,
+    cosines_of,
     fit,
     make_documents,
     timeless,
@@ -58,9 +59,9 @@ def test_a_default_fit_takes_180_searches_and_repeats_six() -> None:
 def test_the_scale_is_made_of_the_tops() -> None:
     toy = Toy()
     calibration = fit(toy)
-    probes = [max(toy(query).cosines) for query in PROBES]
+    probes = [max(cosines_of(toy(query))) for query in PROBES]
     pieces = toy.asked[30:70]
-    beside = [sorted(toy(query).cosines)[-2] for query in pieces]
+    beside = [sorted(cosines_of(toy(query)))[-2] for query in pieces]
     assert calibration.scale == null_scale(probes, beside)
 
 
@@ -110,7 +111,7 @@ def test_generators_serve_as_well() -> None:
 
 
 def test_own_probes_instead_and_in_addition() -> None:
-    own = [Probe("general own", "topic", "style", "en"), *PROBES]
+    own: list[str | Probe] = [Probe("general own", "topic", "style", "en"), *PROBES]
     assert dict(Calibration.fit(Toy(), probes=own).counts)["probes"] == 31
     both = Calibration.fit(Toy(), probes=[*bundled_probes(), *PROBES])
     assert dict(both.counts)["probes"] == 270
@@ -194,7 +195,7 @@ def test_shapes_of_answers(shape: Callable[[list[Any]], Any]) -> None:
 @pytest.mark.parametrize(
     "answer",
     [None, 0.5, np.float64(0.5), "text", {0.5}, (c for c in [0.5]), ["0.5"], [[0.5]],
-     np.eye(2), [b"1"], Pool(["x"])],
+     np.eye(2), [b"1"], Pool(["x"])],  # type: ignore[list-item]
 )  # fmt: skip
 def test_other_answers_are_refused(answer: Any) -> None:
     with pytest.raises(InvalidInputError, match="search must return"):
@@ -214,8 +215,13 @@ def test_other_answers_are_refused(answer: Any) -> None:
 )
 def test_without_cosines_there_is_no_calibration(answer: Any, said: str) -> None:
     asked: list[str] = []
+
+    def search(query: str) -> Any:
+        asked.append(query)
+        return answer
+
     with pytest.raises(CalibrationError, match=said):
-        fit(lambda query: asked.append(query) or answer)
+        fit(search)
     assert asked == PROBES
 
 
@@ -493,7 +499,7 @@ def test_past_queries() -> None:
 
 def test_past_queries_move_the_scale() -> None:
     toy = Toy()
-    tops = [max(toy(query).cosines) for query in PAST]
+    tops = [max(cosines_of(toy(query))) for query in PAST]
     assert fit(toy, past_queries=PAST).scale == past_scale(fit(toy).scale, tops)
 
 
@@ -599,8 +605,13 @@ def test_more_than_a_fifth_of_failures_ends_the_fit() -> None:
 def test_a_store_that_is_down_is_asked_three_times() -> None:
     toy = Toy(fails_at=0)
     asked: list[str] = []
+
+    def search(query: str) -> Pool:
+        asked.append(query)
+        return toy(query)
+
     with pytest.raises(ConnectionError):
-        fit(lambda query: asked.append(query) or toy(query))
+        fit(search)
     assert asked == PROBES[:3]
 
 

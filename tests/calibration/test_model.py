@@ -235,8 +235,8 @@ def test_cuts_rise(cuts: tuple[float, float, float]) -> None:
 
 def test_settings_of_numpy_are_kept_as_built_in_numbers(tmp_path: Path) -> None:
     made = calibration(answerable=tuple(n / 40 for n in range(40)))
-    made = made.with_prior(np.float32(0.3)).with_cuts(*np.float32([0.2, 0.5, 0.75]))
-    made = made.with_risk(np.float32(0.05))
+    prior, *cuts, risk = np.array([0.3, 0.2, 0.5, 0.75, 0.05], np.float32)
+    made = made.with_prior(prior).with_cuts(*cuts).with_risk(risk)
     numbers = (made.prior, *made.cuts, made.max_false_none)
     assert all(type(number) is float for number in numbers)
     made.save(tmp_path / "c.json")
@@ -296,6 +296,7 @@ def test_steps_have_their_cut_where_they_jump(
 ) -> None:
     made = replace(jumping(steps, steps), scale=scale)
     cut = made.cut_at()
+    assert cut is not None
     assert cut == pytest.approx(scale.cut + scale.unit * edge, abs=1e-12)
     at, below = (made.probability_of(scale.standardize(top)) for top in (cut, cut - 1e-15))
     assert below < 0.5 <= at
@@ -308,6 +309,7 @@ def test_the_cut_of_any_probability() -> None:
             cut = made.cut_at(coverage, probability)
             assert cut is not None
             judged = made.judge("none", cut, coverage).probability
+            assert judged is not None
             assert judged == pytest.approx(probability, abs=1e-9)
             assert judged >= probability
     for wrong in (0.0, 1.0, 5, "0.5"):
@@ -384,7 +386,7 @@ def test_a_calibration_is_a_frozen_value() -> None:
     assert calibration() == calibration()
     assert len({calibration(), calibration()}) == 1
     with pytest.raises(FrozenInstanceError):
-        calibration().prior = 0.4
+        calibration().prior = 0.4  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

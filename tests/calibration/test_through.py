@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -33,10 +33,10 @@ class Port:
     async def asearch(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
         return self.toy(query)
 
-    def embed_texts(self, _: object) -> None:
+    def embed_texts(self, texts: Sequence[str]) -> None:
         """No encoder is reached."""
 
-    async def aembed_texts(self, _: object) -> None:
+    async def aembed_texts(self, texts: Sequence[str]) -> None:
         """No encoder is reached."""
 
 
@@ -49,6 +49,7 @@ class Wrapper(CalibrationMixin):
     changed: list[dict[str, Any]] = field(default_factory=list)
     encoder: str | None = "toy"
     ports: list[bool] = field(default_factory=list)
+    _watcher: None = None
 
     def __post_init__(self) -> None:
         options = None if self.scale is None else RerankerOptions(len, scale=self.scale)
@@ -71,7 +72,7 @@ class Wrapper(CalibrationMixin):
         self.ports.append(reranked)
         return Port(self.toy, self.encoder)
 
-    def _replace(self, **changed: Any) -> Wrapper:
+    def _replace(self, **changed: Any) -> Self:
         self.changed.append(changed)
         return replace(self)
 
@@ -138,7 +139,7 @@ def test_with_calibration_is_another_wrapper() -> None:
 def test_a_path_is_no_calibration() -> None:
     wrapper = Wrapper()
     with pytest.raises(ConfigurationError, match=r"got str; .*Calibration\.load\(path\)"):
-        wrapper.with_calibration("notes.json")
+        wrapper.with_calibration("notes.json")  # type: ignore[arg-type]
     assert wrapper.with_calibration(None) is not wrapper
     assert wrapper.changed == [{"calibration": None}]
 
@@ -158,10 +159,10 @@ async def test_a_fit_has_the_name_of_the_encoder_whose_cosines_came_back() -> No
 class Unreached(Port):
     """Searches, but its encoder cannot be reached for texts of one's own."""
 
-    def embed_texts(self, _: object) -> None:
+    def embed_texts(self, texts: Sequence[str]) -> None:
         raise OSError
 
-    async def aembed_texts(self, _: object) -> None:
+    async def aembed_texts(self, texts: Sequence[str]) -> None:
         raise OSError
 
 

@@ -31,7 +31,7 @@ from recall_signal.calibration._word_scale import (
     past_cut,
     traffic_cut,
 )
-from tests.calibration.toys import PROBES, UNHURRIED, WORDS, calibration, timeless
+from tests.calibration.toys import PROBES, UNHURRIED, WORDS, calibration, cosines_of, timeless
 
 THINGS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet", "jetty"]
 
@@ -104,7 +104,8 @@ def test_words_tell_what_the_cosine_does_not(mode: str) -> None:
     fitted = FITTED[mode]
     assert (fitted.mode, fitted.decides, fitted.reads_words) == (mode, True, True)
     search = Texts()
-    right, alone = [], []
+    right: list[bool] = []
+    alone: list[bool] = []
     for n in range(100, 160):
         pool = search(ask(n, n % 2 > 0))
         for found, judged in ((right, pool), (alone, replace(pool, query=None))):
@@ -274,7 +275,7 @@ def test_no_stream_moves_the_cut_out_of_its_bounds(queries: list[float]) -> None
 def test_traffic_moves_both_lines_from_thirty_queries_on() -> None:
     fitted = FITTED["null"]
     pool = [Texts()(query) for query in PAST]
-    window = [(max(p.cosines), assess(p, calibration=fitted).term_coverage) for p in pool]
+    window = [(max(cosines_of(p)), assess(p, calibration=fitted).term_coverage) for p in pool]
     assert fitted.with_traffic(window[:29]) == fitted
     moved = fitted.with_traffic(window)
     assert moved.words != fitted.words
@@ -506,6 +507,6 @@ def test_words_that_were_left_out_are_said_to_be(mode: str) -> None:
     foreign = replace(pool, query="\u4f55\u66dc\u65e5 \u304b\u307e")
     signal = assess(foreign, calibration=fitted)
     assert signal.term_coverage is not None
-    judged = fitted.judge("low", max(foreign.cosines), signal.term_coverage, witness=False)
+    judged = fitted.judge("low", max(cosines_of(foreign)), signal.term_coverage, witness=False)
     assert not judged.by_words
     assert " alone, without the words, against a cut of" in signal.rationale

@@ -122,5 +122,12 @@ def calibration(**given: Any) -> Calibration:
     )
 
 
+def cosines_of(pool: Pool) -> list[float]:
+    """Of a pool in which every candidate has one."""
+    known = [cosine for cosine in pool.cosines if cosine is not None]
+    assert len(known) == len(pool)
+    return known
+
+
 def values(confidence: RecallConfidence, *names: str) -> tuple[Any, ...]:
     return tuple(getattr(confidence, name) for name in names)

@@ -5,6 +5,7 @@ from hashlib import blake2b
 from inspect import signature
 from io import StringIO
 from math import sqrt
+from typing import Any
 
 from rich.console import Console
 from typer.testing import CliRunner, Result
@@ -51,7 +52,8 @@ class QuietWordEncoder(WordEncoder):
 
 def invoke(*arguments: object) -> Result:
     """Run the command in this process, at 80 columns unless COLUMNS is set."""
-    separate = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+    known = signature(CliRunner).parameters
+    separate: dict[str, Any] = {"mix_stderr": False} if "mix_stderr" in known else {}
     return CliRunner(**separate).invoke(app, [str(argument) for argument in arguments])
 
 

@@ -61,7 +61,8 @@ def rows_of(printed: str) -> list[tuple[str | None, ...]]:
 
 def by_section(printed: str) -> dict[tuple[str, str], list[tuple[str | None, ...]]]:
     """The rows of the questions, which stand in the order of the file."""
-    rows, counted = rows_of(printed), {}
+    rows = rows_of(printed)
+    counted: dict[tuple[str, str], list[tuple[str | None, ...]]] = {}
     for section in SECTIONS:
         for kind in KINDS:
             counted[section, kind] = rows[: SIZES[section]]

@@ -5,6 +5,7 @@ import json
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from nicegui import ui
@@ -13,7 +14,7 @@ from nicegui.testing.user_interaction import UserInteraction
 from nicegui.testing.user_simulation import user_simulation
 
 from recall_signal import Calibration, CalibrationError, MissingDependencyError
-from recall_signal.cli._backends import Passage, SearchBackend, load_framework
+from recall_signal.cli._backends import Passage, SearchBackend, SearchResult, load_framework
 from recall_signal.cli._explore import _command, _serve
 from recall_signal.cli._explore._command import pool_sizes
 from recall_signal.cli._explore._exploration import Exploration, View
@@ -71,6 +72,12 @@ def mark_five_of_each(exploration: Exploration) -> None:
         exploration.mark(f"{ABSENT} number {number}", False)
 
 
+def probability_of(result: SearchResult) -> float:
+    probability = result.confidence.probability
+    assert probability is not None
+    return probability
+
+
 # ---- questions and marks
 
 
@@ -83,14 +90,14 @@ def test_a_question_is_judged_under_its_settings(backend: SearchBackend) -> None
     assert exploration.ask(KILN, View(levels="default")).confidence.basis == "prominence"
     assert exploration.ask(KILN, View(pool_size=10)).confidence.result_count == 10
     likely, unlikely = (exploration.ask(ABSENT, View(prior=prior)) for prior in (0.95, 0.05))
-    assert likely.confidence.probability > unlikely.confidence.probability
+    assert probability_of(likely) > probability_of(unlikely)
     turned = exploration.ask(KILN, View(use_rerank=True))
     assert [hit.id for hit in turned.hits] == [hit.id for hit in reversed(own.hits)]
 
 
 @pytest.mark.parametrize("prior", [0.0, 1.0])
 def test_a_prior_at_an_end_is_kept_off_it(exploration: Exploration, prior: float) -> None:
-    assert 0.0 < exploration.ask(KILN, View(prior=prior)).confidence.probability < 1.0
+    assert 0.0 < probability_of(exploration.ask(KILN, View(prior=prior))) < 1.0
 
 
 def test_without_a_calibration_the_default_thresholds_are_left(backend: SearchBackend) -> None:
@@ -384,7 +391,8 @@ class Broken:
     ],
 )
 async def test_a_search_that_fails(error: Exception, said: str) -> None:
-    exploration = Exploration(Broken(error), None, fit)
+    broken: Any = Broken(error)
+    exploration = Exploration(broken, None, fit)
     async with user_simulation(root=lambda: build(exploration, labels())) as user:
         await user.open("/")
         user.find("Question").type("anything").trigger("keydown.enter")

@@ -39,6 +39,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     # NiceGUI would take the server for a test of itself.
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     server = subprocess.Popen(command, cwd=here, env=env, stderr=subprocess.PIPE, text=True)
+    assert server.stderr is not None
     with server:
         try:
             for line in server.stderr:

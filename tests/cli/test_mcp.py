@@ -116,7 +116,7 @@ async def test_a_call_waits_for_the_retriever(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(asyncio.CancelledError):
         await given_up
     monkeypatch.setattr(command, "PATIENCE", 60)
-    waiting = asyncio.create_task(loading.arecall("later", k=3))
+    waiting: asyncio.Task[Any] = asyncio.create_task(loading.arecall("later", k=3))
     go.set()
     assert await waiting == ("later", {"k": 3})
 

@@ -130,7 +130,8 @@ def test_a_chat_model_behind_an_openai_server(server: OpenAIServer) -> None:
     selection = load_selector("openai:tiny", 3)
     assert selection is not None
     assert selection.options.timeout == 3
-    answer = selection.selector.select(REQUEST)
+    selector: Any = selection.selector
+    answer = selector.select(REQUEST)
     assert (answer.content, answer.model) == (f'{{"keep": ["{REQUEST.labels[0]}"]}}', "tiny-1")
     assert server.paths == ["/v1/chat/completions"]
     assert server.bodies[0]["messages"] == [{"content": REQUEST.prompt, "role": "user"}]
@@ -139,7 +140,8 @@ def test_a_chat_model_behind_an_openai_server(server: OpenAIServer) -> None:
 async def test_a_chat_model_of_ones_own() -> None:
     selection = load_selector(f"{__name__}:chat")
     assert selection is not None
-    answer = await selection.selector.aselect(REQUEST)
+    selector: Any = selection.selector
+    answer = await selector.aselect(REQUEST)
     assert answer == Answer("an answer", f"{__name__}:chat")
 
 

@@ -49,27 +49,25 @@ def test_the_words_are_the_promised_ones() -> None:
     assert "not measured" in ADVICE_TEXTS["undecided"]
 
 
-SIGNALS = [
-    assess(cosines, scores=scores)
-    for cosines, scores in [
-        ([0.9, 0.5], None),
-        ([0.40, 0.31], None),
-        ([0.90, 0.89], None),
-        ([0.56, 0.50], None),
-        ([0.50, 0.50], None),
-        ([0.90, 0.00], None),
-        ([0.91], None),
-        ([0.40], None),
-        ([], None),
-        ([None], None),
-        ([2.0], None),
-        ([], [0.8]),
-        ([], [3, 1]),
-        ([], [2, 1]),
-        ([], [1.3, 1]),
-        ([], [1, 1]),
-    ]
+PAGES: list[tuple[list[float | None], list[float] | None]] = [
+    ([0.9, 0.5], None),
+    ([0.40, 0.31], None),
+    ([0.90, 0.89], None),
+    ([0.56, 0.50], None),
+    ([0.50, 0.50], None),
+    ([0.90, 0.00], None),
+    ([0.91], None),
+    ([0.40], None),
+    ([], None),
+    ([None], None),
+    ([2.0], None),
+    ([], [0.8]),
+    ([], [3, 1]),
+    ([], [2, 1]),
+    ([], [1.3, 1]),
+    ([], [1, 1]),
 ]
+SIGNALS = [assess(cosines, scores=scores) for cosines, scores in PAGES]
 
 
 @pytest.mark.parametrize("confidence", SIGNALS, ids=lambda c: f"{c.level}-{c.basis}")

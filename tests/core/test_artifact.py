@@ -164,7 +164,11 @@ def test_an_answer() -> None:
 
 
 def test_the_id_is_one_in_the_line_and_in_the_artifact() -> None:
-    page = [("a", "text", {"key": "D7"}), ("b", "text", {}), (None, "text", {"key": 8})]
+    page: list[tuple[str | None, str, dict[str, Any]]] = [
+        ("a", "text", {"key": "D7"}),
+        ("b", "text", {}),
+        (None, "text", {"key": 8}),
+    ]
     content, artifact = tool_answer(page, RESPONSE, "key")
     assert content.split("\n")[1] == '> [1] "D7"; [2] "b"; [3] "8"'
     assert [document["id"] for document in artifact["documents"]] == ["D7", "b", "8"]

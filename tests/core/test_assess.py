@@ -344,7 +344,8 @@ def test_thresholds_are_of_their_own_type(wrong: Any) -> None:
 
 
 def test_an_empty_pool_has_no_coverage() -> None:
-    for empty in ([], np.array([]), Pool([]), Pool([], texts=[], query="kiln")):
+    pools: list[Any] = [[], np.array([]), Pool([]), Pool([], texts=[], query="kiln")]
+    for empty in pools:
         assert assess(empty, term_coverage=0.5) == assess([])
     assert assess([], scores=[3.0, 1.0], term_coverage=0.5).term_coverage == 0.5
     assert assess([None], term_coverage=0.5).term_coverage == 0.5
@@ -450,7 +451,7 @@ def test_a_huge_scale_gives_the_level_of_a_common_one() -> None:
         [0.9, [0.5]],
         [0.9, object()],
         [0.9, 1j],
-        Pool(["a", "b"]),
+        Pool(["a", "b"]),  # type: ignore[list-item]
     ],
     ids=stable_repr,
 )
@@ -477,7 +478,8 @@ def test_wrong_scores_are_refused_beside_usable_cosines_too(scores: Any) -> None
 
 
 def test_a_refusal_quotes_no_value() -> None:
-    for values in (["a secret"], "a secret", [0.5, "a secret"]):
+    refused: list[Any] = [["a secret"], "a secret", [0.5, "a secret"]]
+    for values in refused:
         with pytest.raises(InvalidInputError) as caught:
             assess(values)
         assert "secret" not in str(caught.value)
@@ -639,11 +641,13 @@ def test_no_zero_has_a_sign(cosines: list[float]) -> None:
 
 @pytest.mark.parametrize("first", [np.float16(0.5), np.float32(0.5), 1, Fraction(1, 2)])
 def test_whatever_numbers_come_together_built_in_floats_leave(first: Any) -> None:
-    confidence = assess([first, Fraction(3, 10), Fraction(3, 10) + Fraction(4, 10**8)])
+    cosines: list[Any] = [first, Fraction(3, 10), Fraction(3, 10) + Fraction(4, 10**8)]
+    confidence = assess(cosines)
     figures = (confidence.top_score, confidence.prominence, confidence.relative_margin)
     assert {type(figure) for figure in figures} == {float}
     assert RecallConfidence.model_validate(confidence.model_dump()) == confidence
 
 
 def test_a_decimal_beside_nan_is_read() -> None:
-    assert assess([nan, Decimal("0.5")]).top_score == 0.5
+    cosines: list[Any] = [nan, Decimal("0.5")]
+    assert assess(cosines).top_score == 0.5

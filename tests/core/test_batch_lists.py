@@ -39,7 +39,11 @@ def check(given: Any, rows: list[Any], **settings: Any) -> None:
 
 
 ROWS = rows_of(1500, seed=1)
-FLOATS = {"double": np.float64, "float": np.float32, "halffloat": np.float16}
+FLOATS: dict[str, type[np.floating]] = {
+    "double": np.float64,
+    "float": np.float32,
+    "halffloat": np.float16,
+}
 KINDS = [pa.float64(), pa.float32(), pa.float16()]
 
 

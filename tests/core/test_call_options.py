@@ -17,7 +17,9 @@ RERANKING, SELECTION = Reranking(RerankerOptions(len)), SelectionOptions()
 
 
 def runtime(has_reranking: Any = None, has_selection: Any = None, **used: Any) -> Runtime[str]:
-    flow = FlowSettings(id_of=str, text_of=str, read_text_of=str, content_of=str, **used)
+    flow: FlowSettings[str] = FlowSettings(
+        id_of=str, text_of=str, read_text_of=str, content_of=str, **used
+    )
     return Runtime(
         values=(),
         store=None,

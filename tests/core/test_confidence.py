@@ -44,7 +44,7 @@ def test_the_bases_are_closed() -> None:
 
 def test_it_is_frozen_and_takes_no_other_field() -> None:
     with pytest.raises(ValidationError):
-        signal().level = "high"
+        signal().level = "high"  # type: ignore[misc]
     with pytest.raises(ValidationError):
         signal(query="a secret")
 

@@ -100,7 +100,11 @@ def test_the_latest_change_comes_first_and_two_are_enough() -> None:
     metadata = dict.fromkeys(reversed(DATE_KEYS), "2026-01-02")
     expected = ", ".join(f"{key} 2026-01-02" for key in DATE_KEYS[:MAX_DATES])
     assert cues_line([(None, metadata)]) == f"> [1] {expected}"
-    loaders = {"Creation_Date": "2025-01-01", "last_modified_date": "2026-01-02", 5: "2026-01-02"}
+    loaders: dict[Any, str] = {
+        "Creation_Date": "2025-01-01",
+        "last_modified_date": "2026-01-02",
+        5: "2026-01-02",
+    }
     assert cues_line([(None, loaders)]) == (
         "> [1] last_modified_date 2026-01-02, creation_date 2025-01-01"
     )

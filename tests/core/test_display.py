@@ -479,7 +479,7 @@ def test_every_pool_has_a_picture(cosines: Any, thresholds: Any) -> None:
 
 
 def test_the_background_and_its_band() -> None:
-    ax = plot_pool([0.6, 0.4, 0.2])
+    ax: Any = plot_pool([0.6, 0.4, 0.2])
     assert "mean background 0.30 ± 0.10" in texts(ax)
     (band,) = ax.patches
     heights = band.get_path().transformed(band.get_patch_transform()).vertices[:, 1]

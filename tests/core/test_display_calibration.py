@@ -44,7 +44,7 @@ def boxes(ax: Any) -> list[tuple[float, float]]:
 
 
 def test_every_kind_has_its_box() -> None:
-    ax = plot_calibration(calibration())
+    ax: Any = plot_calibration(calibration())
     ax.figure.canvas.draw()
     assert [label.get_text() for label in ax.get_yticklabels()] == list(KINDS.values())
     expected = [(0.17, 0.25), (0.25, 0.37), (0.2, 0.4), (0.4, 0.6), (0.46, 0.67)]
@@ -73,7 +73,7 @@ def bands(ax: Any) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("cuts", [(0.2, 0.5, 0.8), (0.48, 0.5, 0.52)])
 def test_levels_begin_where_the_calibration_says(cuts: tuple[float, float, float]) -> None:
     given = calibration(cuts=cuts)
-    ax = plot_calibration(given)
+    ax: Any = plot_calibration(given)
     names = [text for text in texts(ax) if text in LEVELS]
     assert names == ["none", "low", "moderate", "high"]
     for name, (start, end) in zip(names, bands(ax), strict=True):
@@ -83,7 +83,7 @@ def test_levels_begin_where_the_calibration_says(cuts: tuple[float, float, float
 
 
 def test_wide_bands_have_their_names_on_one_line() -> None:
-    ax = plot_calibration(calibration(scale=Scale(0.4, 0.15)))
+    ax: Any = plot_calibration(calibration(scale=Scale(0.4, 0.15)))
     heights = [a.xyann[1] for a in ax.texts if a.get_text() in LEVELS]
     assert set(heights) == {2}
 

@@ -41,7 +41,7 @@ def test_every_query_has_its_place() -> None:
         response(level="high", top_score=7.0, basis="separation"),
         response(level="unknown", top_score=None),
     ]
-    ax = plot_witnesses(responses, ["stored", "absent", "absent", "stored", "stored"])
+    ax: Any = plot_witnesses(responses, ["stored", "absent", "absent", "stored", "stored"])
     ax.figure.canvas.draw()
     assert points(ax) == {"stored": [(0.9, 0.8)], "absent": [(0.0, 0.1), (-0.06, 0.2)]}
     hollow = [line for line in ax.lines if line.get_markerfacecolor() == "none"]

@@ -14,7 +14,8 @@ STRONG, WEAK = assess([0.9, 0.5, 0.4]), assess([0.2, 0.195, 0.19])
 
 def test_names_become_sets() -> None:
     policy = fallback_policy(["a", "a"], ("b",), "hide", 1)
-    assert (policy.retriever_tools, policy.fallback_tools) == ({"a"}, {"b"})
+    assert policy.retriever_tools == {"a"}
+    assert policy.fallback_tools == {"b"}
 
 
 @pytest.mark.parametrize(

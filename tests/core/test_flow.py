@@ -234,7 +234,7 @@ class Fixed:
     def __init__(self, probability: float | BaseException) -> None:
         self.probability = probability
 
-    def apply(self, confidence: RecallConfidence, cosines: Sequence[float]) -> RecallConfidence:
+    def apply(self, confidence: RecallConfidence, pool: Pool) -> RecallConfidence:
         if isinstance(self.probability, BaseException):
             raise self.probability
         changes = {"probability": self.probability, "basis": "calibration", "level": "none"}
@@ -247,7 +247,8 @@ def test_a_calibration_decides_the_level() -> None:
         settings(calibration=FixedCalibration(Fixed(0.1))),
     )
     assert (outcome.confidence.level, outcome.confidence.probability) == ("none", 0.1)
-    assert outcome.report["confidence"]["basis"] == "calibration"
+    report: dict[str, Any] = outcome.report
+    assert report["confidence"]["basis"] == "calibration"
 
 
 def test_a_calibration_that_fails_leaves_the_uncalibrated_signal(
@@ -294,7 +295,7 @@ def test_a_calibration_that_reads_words_is_given_them() -> None:
 @pytest.mark.parametrize("wrong", [None, "high", {}])
 def test_a_calibration_that_answers_something_else_has_failed(wrong: Any) -> None:
     """C4: a calibration that returns something else."""
-    calibrator = Fixed(0.5)
+    calibrator: Any = Fixed(0.5)
     calibrator.apply = lambda *_: wrong
     rules = settings(calibration=FixedCalibration(calibrator))
     outcome = run(World(candidates(cosines=[0.9, 0.5, 0.1])), rules)
@@ -333,12 +334,14 @@ def test_an_empty_page_carries_nothing(annotate: str) -> None:
 
 def test_entries_are_independent_of_each_other_and_of_the_report() -> None:
     outcome = run(World(candidates(cosines=[0.9, 0.5, 0.1], source="declared")))
-    first, second, _ = outcome.entries
+    entries: list[Any] = outcome.entries
+    report: dict[str, Any] = outcome.report
+    first, second, _ = entries
     assert first is not None
     assert second is not None
-    assert second == {**outcome.report, "rank": 1, "cosine": 0.5}
+    assert second == {**report, "rank": 1, "cosine": 0.5}
     first["confidence"]["level"] = "changed"
-    assert second["confidence"]["level"] == outcome.report["confidence"]["level"] == "high"
+    assert second["confidence"]["level"] == report["confidence"]["level"] == "high"
 
 
 @pytest.mark.parametrize("cosine", [float("nan"), float("inf")])
@@ -727,7 +730,7 @@ async def test_a_flow_that_may_not_see_an_error_ends_with_it(error: type[BaseExc
 
     def flow(name: str) -> Search[Item]:
         try:
-            yield Fetch()  # type: ignore[misc]
+            yield Fetch()
         finally:
             ended.append(name)
         raise AssertionError

@@ -19,7 +19,8 @@ class Broken:
 def test_a_calibration_that_cannot_be_named_is_not_named(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    assert _calibration_entry(Broken()) is None
+    source: Any = Broken()
+    assert _calibration_entry(source) is None
     assert "RuntimeError" in caplog.text
     assert "a question" not in caplog.text
 
@@ -30,7 +31,8 @@ def test_a_calibration_returns_a_signal_and_nothing_else() -> None:
 
 
 def test_a_call_that_ended_in_time_is_not_abandoned() -> None:
-    limits, call = CallLimits(), SimpleNamespace(ended=True)
+    limits = CallLimits()
+    call: Any = SimpleNamespace(ended=True)
     limits._leave(call)
     assert not limits._abandoned
 
@@ -50,4 +52,4 @@ def test_a_calibration_without_canaries_takes_no_fingerprint() -> None:
 
 def test_a_query_of_a_pool_is_text() -> None:
     with pytest.raises(InvalidInputError, match=r"Pool\.query must be a text, got int"):
-        Pool([0.5], query=5)
+        Pool([0.5], query=5)  # type: ignore[arg-type]

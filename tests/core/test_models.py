@@ -76,7 +76,7 @@ class TestMeasured:
 
     def test_it_is_frozen(self) -> None:
         with pytest.raises(ValidationError, match="frozen"):
-            measured().level = "low"
+            measured().level = "low"  # type: ignore[misc]
 
     def test_two_share_nothing(self) -> None:
         one, other = measured(), measured()
@@ -109,6 +109,6 @@ def test_a_copy_is_what_model_copy_makes(model: BaseModel, update: dict[str, Any
 def test_a_copy_has_private_values_and_extras_of_its_own() -> None:
     hidden, extra = Hidden(text="t"), Open(text="t", more=1)
     copy_with(hidden, {"text": "u"})._seen = []
-    copy_with(extra, {"text": "u"}).more = 2
+    copy_with(extra, {"text": "u"}).more = 2  # type: ignore[attr-defined]
     assert hidden._seen == [1]
     assert extra.model_extra == {"more": 1}

@@ -143,6 +143,7 @@ def _changed(node: Any, change: str) -> bool:
     for side in ("left", "right"):
         number = getattr(node, side)
         if isinstance(number, ast.Constant):
+            assert isinstance(number.value, int | float)
             setattr(node, side, ast.Constant(2.0 * number.value))
             return True
     return False

@@ -92,4 +92,4 @@ def test_the_query_is_no_column() -> None:
 
 def test_it_is_frozen() -> None:
     with pytest.raises(FrozenInstanceError):
-        Pool([0.5]).cosines = []
+        Pool([0.5]).cosines = []  # type: ignore[misc]

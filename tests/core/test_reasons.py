@@ -63,14 +63,16 @@ def named(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
 
 
 def text_of(value: ast.expr | None) -> str | None:
-    known = isinstance(value, ast.Constant) and isinstance(value.value, str)
-    return value.value if known else None
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+        return value.value
+    return None
 
 
 def texts_named(tree: ast.Module) -> Texts:
     found: Texts = defaultdict(set)
     for name, option in named(tree):
-        found[name] |= {text_of(option)} - {None}
+        if (text := text_of(option)) is not None:
+            found[name].add(text)
     return found
 
 

@@ -38,7 +38,7 @@ def test_the_reasons_are_the_promised_closed_set() -> None:
         "selected_none",
     }
     with pytest.raises(ValidationError):
-        SelectionReport(applied=False, reason="bored")
+        SelectionReport(applied=False, reason="bored")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("reason", SELECTION_REASONS)
@@ -50,7 +50,7 @@ def test_not_applied_serialises_with_its_reason_alone(reason: SelectionReason) -
 
 @pytest.mark.parametrize("count", [0, 1, 20])
 def test_applied_serialises_all_but_a_reason(count: int) -> None:
-    fields = {
+    fields: dict[str, Any] = {
         "applied": True,
         "model": "fake",
         "kept": 0,
@@ -154,7 +154,7 @@ def test_a_lone_surrogate_in_an_id_is_valid_json() -> None:
 
 def test_a_report_is_frozen() -> None:
     with pytest.raises(ValidationError):
-        APPLIED.kept = 5
+        APPLIED.kept = 5  # type: ignore[misc]
 
 
 def test_not_configured_is_what_its_name_says() -> None:

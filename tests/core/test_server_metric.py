@@ -12,7 +12,7 @@ from recall_signal.stores._server_metric import CachedServerMetric
 class Store:
     """Unhashable, as LlamaIndex's stores are."""
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, *answers: ScoreKind | Exception) -> None:
         self.answers, self.requests = list(answers), 0

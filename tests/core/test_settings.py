@@ -7,7 +7,7 @@ import pytest
 from recall_signal import Baseline, Calibration, ConfigurationError, ScoreKind, Thresholds
 from recall_signal._flow.values import has_settled_page, item_id
 from recall_signal._steps.timeouts import CallLimits
-from recall_signal._wrapper.model_calls import missing_model
+from recall_signal._wrapper.model_calls import Model, missing_model
 from recall_signal._wrapper.settings import RetrieverSettings, SignalSettings
 from recall_signal.errors import CalibrationError
 from recall_signal.reranking import RerankerOptions, Reranking
@@ -92,7 +92,7 @@ def test_what_is_missing_is_named() -> None:
         retriever: str
 
     with pytest.raises(ConfigurationError, match="Needing: retriever is required"):
-        Needing()
+        Needing()  # type: ignore[call-arg]
 
 
 def test_a_pool_below_the_page_is_refused_only_where_it_was_chosen() -> None:
@@ -173,5 +173,6 @@ def test_a_page_is_settled_where_no_scores_tie(scores: Any, size: Any, settled: 
 
 
 def test_a_model_that_is_not_there_says_so() -> None:
+    selector: Model[object, None, object] = missing_model("selector")
     with pytest.raises(ConfigurationError, match="this wrapper has no selector"):
-        missing_model("selector").within(CallLimits(), None, object(), None)
+        selector.within(CallLimits(), None, object(), None)

@@ -71,7 +71,9 @@ HOLDERS: dict[str, Any] = {
 @pytest.mark.parametrize("name", HOLDERS)
 def test_every_holder_has_the_same_signal(name: str) -> None:
     holder = HOLDERS[name]
-    assert report_in(holder)["confidence"] == FIELDS
+    report = report_in(holder)
+    assert report is not None
+    assert report["confidence"] == FIELDS
     assert parse_confidence(holder) == STRONG
     assert level_in(holder) == STRONG.level == "high"
     assert advice_in(holder) == "read"
@@ -165,7 +167,7 @@ class HostileText(str):
     __hash__ = str.__hash__
 
 
-FOREIGN = [
+FOREIGN: list[Any] = [
     None,
     5,
     "high",

@@ -34,7 +34,7 @@ def test_what_is_not_one_plain_search_may_rise() -> None:
         ([0.5], "must return a ScoreReading, got list"),
         (ScoreReading([0.5, 0.4]), "one value for each of 1 hits, got 2"),
         (ScoreReading(None, scores=[]), "one value for each of 1 hits, got 0"),
-        (ScoreReading(None, scores=["7"]), "a score must be a number"),
+        (ScoreReading(None, scores=["7"]), "a score must be a number"),  # type: ignore[list-item]
     ],
 )
 def test_an_adapter_must_read_one_number_for_each_hit(reading: Any, message: str) -> None:

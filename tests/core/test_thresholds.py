@@ -56,7 +56,7 @@ def test_a_number_that_no_float_can_hold_is_refused_by_name(value: Any) -> None:
 
 def test_a_refusal_does_not_quote_text() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        Thresholds(cosine_low="my password")
+        Thresholds(cosine_low="my password")  # type: ignore[arg-type]
     assert "password" not in str(caught.value)
     assert "str" in str(caught.value)
 
@@ -66,7 +66,11 @@ def test_a_refusal_does_not_quote_text() -> None:
 def test_the_cuts_of_a_group_must_rise(
     group: str, low: float, moderate: float, high: float
 ) -> None:
-    cuts = {f"{group}_low": low, f"{group}_moderate": moderate, f"{group}_high": high}
+    cuts: dict[str, Any] = {
+        f"{group}_low": low,
+        f"{group}_moderate": moderate,
+        f"{group}_high": high,
+    }
     with pytest.raises(ConfigurationError, match=rf"Thresholds\.{group}_\* must rise"):
         Thresholds(**cuts)
 
@@ -118,13 +122,13 @@ def test_equal_cuts_are_allowed() -> None:
 def test_the_encoder_is_a_name_or_none() -> None:
     assert Thresholds(encoder="minilm").encoder == "minilm"
     with pytest.raises(ConfigurationError, match="encoder must be a name or None, got int"):
-        Thresholds(encoder=7)
+        Thresholds(encoder=7)  # type: ignore[arg-type]
 
 
 def test_it_is_frozen_and_comparable() -> None:
     cuts = Thresholds()
     with pytest.raises(FrozenInstanceError):
-        cuts.cosine_low = 0.1
+        cuts.cosine_low = 0.1  # type: ignore[misc]
     assert cuts == Thresholds()
     assert hash(cuts) == hash(Thresholds())
 

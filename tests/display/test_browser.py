@@ -59,7 +59,12 @@ def test_cards_are_readable_and_harmless(view: str, browser: Any, axe: str) -> N
     scheme, width = VIEWS[view]
     page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
     alerts: list[str] = []
-    page.on("dialog", lambda dialog: (alerts.append(dialog.message), dialog.dismiss()))
+
+    def dismiss(dialog: Any) -> None:
+        alerts.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
     page.set_content(PAGE.format(cards=cards()))
     assert faults(page, axe) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width

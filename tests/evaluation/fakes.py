@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class World:
             far = base[STORED + number % (TOPICS - STORED)]
             aim = {"present": topic, "off_topic": far, "near_miss": topic + far}[kind]
             self.encoder.vectors[text] = vector_near(aim, noise, rng)
-            split = "test" if number // 4 % 2 else "dev"
+            split: Literal["dev", "test"] = "test" if number // 4 % 2 else "dev"
             self.queries.append(Query(f"q{number}", text, kind == "present", kind, split))
 
     def grouped(self, groups: int = 2) -> "World":

@@ -11,7 +11,7 @@ from recall_signal.calibration import Baseline, Calibration
 from recall_signal.evaluation import Evaluation, Query, evaluate
 from recall_signal.evaluation._evaluate import draw_sample, fit_mode, predict
 from recall_signal.evaluation._exact_search import Retriever
-from recall_signal.evaluation._result import MODES
+from recall_signal.evaluation._result import MODES, Method
 from tests.evaluation.fakes import NamedEncoder, World
 
 
@@ -165,9 +165,19 @@ def test_of_kind(evaluation: Evaluation) -> None:
         evaluation.of_kind("present")
 
 
+def levels_of(method: Method) -> np.ndarray:
+    assert method.levels is not None
+    return method.levels
+
+
 def test_recut(evaluation: Evaluation) -> None:
     def null(found: Evaluation) -> np.ndarray:
-        return found.methods[-4].levels
+        return levels_of(found.methods[-4])
+
+    def count_present(found: Evaluation) -> int:
+        predicted = found.methods[-4].predicted_present
+        assert predicted is not None
+        return int(predicted.sum())
 
     same = evaluation.recut()
     assert (null(same) == null(evaluation)).all()
@@ -175,9 +185,7 @@ def test_recut(evaluation: Evaluation) -> None:
     assert (null(strict) == "none").sum() > (null(evaluation) == "none").sum()
     likely = evaluation.recut(prior=0.9)
     assert likely.prior == 0.9
-    assert (
-        likely.methods[-4].predicted_present.sum() >= evaluation.methods[-4].predicted_present.sum()
-    )
+    assert count_present(likely) >= count_present(evaluation)
     back = likely.recut(prior=0.5)
     before = evaluation.methods[-4].probabilities
     assert back.methods[-4].probabilities == pytest.approx(before, abs=2e-6)
@@ -192,7 +200,7 @@ def test_recut_leaves_levels_without_probability() -> None:
     stream = found.methods[-2]
     again = found.recut((0.1, 0.2, 0.3), prior=0.7).methods[-2]
     assert stream.name == "stream"
-    assert (again.levels == stream.levels).all()
+    assert (levels_of(again) == levels_of(stream)).all()
 
 
 def test_level_table(evaluation: Evaluation) -> None:

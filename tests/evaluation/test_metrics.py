@@ -145,11 +145,9 @@ def test_ece_by_hand() -> None:
 
 def test_equal_probabilities_share_a_bin() -> None:
     curve = metrics.reliability(np.full(6, 0.5), np.arange(6) < 3)
-    assert (curve.predicted, curve.observed, curve.weight) == (
-        pytest.approx([0.5]),
-        pytest.approx([0.5]),
-        pytest.approx([1.0]),
-    )
+    assert curve.predicted == pytest.approx([0.5])
+    assert curve.observed == pytest.approx([0.5])
+    assert curve.weight == pytest.approx([1.0])
 
 
 def test_risk_coverage_by_hand() -> None:

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from base64 import b64decode
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from io import StringIO
@@ -186,7 +187,10 @@ def test_files(evaluation: Evaluation, tmp_path: Path) -> None:
     ("module", "call"), [("rich.console", print_report), ("matplotlib.figure", html_report)]
 )
 def test_missing_packages(
-    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch, module: str, call: object
+    evaluation: Evaluation,
+    monkeypatch: pytest.MonkeyPatch,
+    module: str,
+    call: Callable[[Evaluation], object],
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingDependencyError, match=r"recall-signal\[eval\]"):

@@ -22,6 +22,7 @@ from recall_signal._steps.blocking import Watched, holds_loop
 from recall_signal._steps.timeouts import CallLimits
 from recall_signal._wrapper.model_calls import Model
 from recall_signal.agents._corrective import CorrectivePolicy
+from recall_signal.agents._tool import tool_answer
 from recall_signal.selection import Answer
 from tests.faults.test_steps import Encoder
 from tests.frameworks import Framework
@@ -121,7 +122,7 @@ async def test_a_model_that_waits_runs_on_the_loop() -> None:
     assert not model.has_blocked
 
 
-async def _never(_: Any = None) -> None: ...
+async def _never(_: Any) -> None: ...
 
 
 async def _sleeps() -> None:
@@ -269,7 +270,8 @@ class Quick:
 async def test_c10_no_step_holds_the_loop(framework: Framework, what: str) -> None:
     """C10: 500 candidates of 3,072 dimensions, 300,000 values of metadata each, 5 MB texts."""
     settings: dict[str, Any] = {"selector": Quick()}
-    texts, metadata = [TEXTS.get(what, f"text {what}")] * 10, {"n": 1}
+    texts = [TEXTS.get(what, f"text {what}")] * 10
+    metadata: dict[str, Any] = {"n": 1}
     if what == "metadata":
         metadata = {"floats": [0.5] * 300_000, "deep": {"more": [[1, 2]] * 1000}}
     if what == "vectors":
@@ -313,10 +315,10 @@ async def test_c10_a_large_page_is_written_out_in_a_thread(
     retriever = wrapped(framework, [text, f"{text}."], metadata)  # old ones merge equal texts
     monkeypatch.setattr(CorrectivePolicy, "retrieved", noting(CorrectivePolicy.retrieved))
     if framework.name == "langchain":
-        monkeypatch.setattr(_tool, "tool_answer", noting(_tool.tool_answer))
+        monkeypatch.setattr(_tool, "tool_answer", noting(tool_answer))
         monkeypatch.setattr(_chain, "_context", noting(_chain._context))
     else:
-        monkeypatch.setattr(li_tool, "tool_answer", noting(li_tool.tool_answer))
+        monkeypatch.setattr(li_tool, "tool_answer", noting(tool_answer))
     content, artifact = await framework.call_tool(
         framework.package.create_recall_tool(retriever, "memory", "x"), "async"
     )

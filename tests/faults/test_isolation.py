@@ -237,7 +237,7 @@ async def test_a_handler_that_never_ends_does_not_hold_the_page(
 
     asyncio.get_running_loop().set_exception_handler(lambda *_: None)
     monkeypatch.setattr(_events, "SENDING", 0.05)
-    inner = RunnableLambda(lambda _: [])
+    inner: Any = RunnableLambda(lambda _: [])
     retriever = in_langchain.RecallRetriever(retriever=inner)
     async with asyncio.timeout(10):
         assert await retriever.ainvoke("q", {"callbacks": [Stopping()]}) == []

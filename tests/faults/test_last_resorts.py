@@ -8,6 +8,7 @@ import pytest
 
 import langchain_recall_signal._search as lc_search
 import llama_index_recall_signal._search as li_search
+from llama_index_recall_signal._internals import with_larger_top_k
 from recall_signal._steps.driver import contained_steps, drive_async
 from recall_signal._steps.timeouts import CallLimits, Workers
 from recall_signal._wrapper import auto_attempt
@@ -55,7 +56,7 @@ async def test_a_panic_of_the_wider_search_costs_nothing(
 
         monkeypatch.setattr(store, "similarity_search_with_score", panics_where_wide)
     else:
-        monkeypatch.setattr(li_search, "with_larger_top_k", _panicking(li_search.with_larger_top_k))
+        monkeypatch.setattr(li_search, "with_larger_top_k", _panicking(with_larger_top_k))
     response = await framework.recall(retriever, way)
     assert [item.id for item in framework.page(response)] == ["id0", "id1"]
 

@@ -1,5 +1,6 @@
 """What an encoder says of its model tells it from others, and none of its secrets is shown."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ def test_an_address_loses_what_may_be_a_key(name: str, shown: str) -> None:
 
 def named(framework: Framework, model: str, vectors: dict[str, Any] | None = None) -> Any:
     """An encoder of this model, and the setting of a wrapper with it."""
+    encoder: Any
     encoder, settings = framework.encoding(vectors or {})
     if framework.name == "langchain":
         encoder.model = model
@@ -113,6 +115,9 @@ class Served(li.Embedding):
 
     azure_deployment: str | None = None
 
+    def __init__(self, vectors: Mapping[str, Any] | None = None) -> None:
+        super().__init__(vectors, dimension=2)
+
 
 def served(framework: Framework, model: str, deployment: str) -> tuple[Any, Any, dict[str, Any]]:
     """An encoder with a deployment, what sets another one, and the setting of a wrapper."""
@@ -120,7 +125,7 @@ def served(framework: Framework, model: str, deployment: str) -> tuple[Any, Any,
         encoder = lc.Encoder({}, dimension=2)
         encoder.model, encoder.deployment = model, deployment  # type: ignore[attr-defined]
         return encoder, "deployment", {"embeddings": encoder}
-    embedding = Served({}, dimension=2)
+    embedding = Served()
     embedding.model_name, embedding.azure_deployment = model, deployment
     return embedding, "azure_deployment", {"embed_model": embedding}
 
@@ -148,7 +153,7 @@ async def test_another_deployment_takes_no_vectors_of_the_one_before(
 
 
 async def test_a_postprocessor_takes_no_vectors_of_another_deployment() -> None:
-    embedding = Served({QUERY: [1.0, 0.0], "t0": [0.9, 0.1]}, dimension=2)
+    embedding = Served({QUERY: [1.0, 0.0], "t0": [0.9, 0.1]})
     step = RecallPostprocessor(embed_model=embedding)
     nodes = li.scored(None)
     for deployment, batches in (("a", 1), ("a", 1), ("b", 2), ("b", 2)):
@@ -167,16 +172,15 @@ def test_a_calibration_of_another_deployment_is_refused(framework: Framework) ->
 
 
 def test_the_names_of_encoders_without_a_deployment_are_the_models() -> None:
-    key = SecretStr("sk-none")
-    azure: dict[str, Any] = {"api_key": key, "azure_endpoint": "http://x", "api_version": "1"}
+    openai: dict[str, Any] = {"api_key": SecretStr("sk-none")}
+    azure = openai | {"azure_endpoint": "http://x", "api_version": "1"}
     name = in_langchain.encoder_name
-    assert name(OpenAIEmbeddings(model="text-embedding-3-small", api_key=key)) == (
-        "text-embedding-3-small"
-    )
+    small = "text-embedding-3-small"
+    assert name(OpenAIEmbeddings(model=small, **openai)) == small
     assert name(AzureOpenAIEmbeddings(**azure)) == "text-embedding-ada-002"
-    of = AzureOpenAIEmbeddings(azure_deployment="ours", **azure)
+    of = AzureOpenAIEmbeddings(**azure | {"azure_deployment": "ours"})
     assert name(of) == "text-embedding-ada-002 (ours)"
-    same = AzureOpenAIEmbeddings(model="m", azure_deployment="m", **azure)
+    same = AzureOpenAIEmbeddings(model="m", **azure | {"azure_deployment": "m"})
     assert name(same) == "m"
     assert name(lc.Encoder()) == "Encoder"
     assert name(None) is None

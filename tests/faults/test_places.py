@@ -165,7 +165,7 @@ def test_a_file_of_an_own_name_is_no_folder(tmp_path: Path, monkeypatch: Any) ->
     (tmp_path / "link").symlink_to(tmp_path / "new")
     with pytest.raises(FileExistsError, match="no folder"):
         make_real_folder(tmp_path / "link")
-    monkeypatch.setattr(module.os, "fsync", lambda _: None)
+    monkeypatch.setattr(os, "fsync", lambda _: None)
     module.sync_folder(tmp_path / "missing")
 
 

@@ -150,7 +150,7 @@ async def test_c3_a_handler_that_fails(way: str, error: type[BaseException]) -> 
 
 
 async def test_c3_metadata_that_cannot_be_read(framework: Framework, way: str) -> None:
-    class Uncopied(dict):  # type: ignore[type-arg]
+    class Uncopied(dict):
         def copy(self) -> Any:
             raise Panic
 

@@ -119,7 +119,7 @@ def printed(old: str) -> str:
         old = old.replace(f"  {kind:<9} quart", f"  {QUARTILES.get(kind, kind):<14} quart")
     count = 24 if "trigrams" in old else 40
     old = old.replace("unknown number of documents", f"about {count} documents")
-    status = old.partition("\n")[0].rpartition(" ")[2]
+    status: Any = old.partition("\n")[0].rpartition(" ")[2]
     return f"{reworded(learned(old)).replace(', step ', ', unit ')}\n{_CLOSING[status]}"
 
 
@@ -295,7 +295,7 @@ def test_every_section_is_there() -> None:
     assert len(golden()["demo_levels"]) == 72
 
 
-OLD = {"a": {"text": "one", "gone": 1, "share": 0.5}, "list": [1, {"text": "two"}]}
+OLD: dict[str, Any] = {"a": {"text": "one", "gone": 1, "share": 0.5}, "list": [1, {"text": "two"}]}
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,12 @@ def cosines_on(framework: Framework, response: Any) -> list[Any]:
 async def test_every_declared_kind_is_read_by_its_formula(
     framework: Framework, way: str, kind: ScoreKind
 ) -> None:
-    by_rank = sorted([0.6, 0.55, 0.5], key=lambda score: to_cosine(score, kind), reverse=True)
+    def cosine(score: float) -> float:
+        found = to_cosine(score, kind)
+        assert found is not None
+        return found
+
+    by_rank = sorted([0.6, 0.55, 0.5], key=cosine, reverse=True)
     scores = [*by_rank, None]
     response = await framework.recall(framework.listed(scores, score_kind=kind), way)
     assert response.pool.cosines == pytest.approx([to_cosine(score, kind) for score in scores])

@@ -187,7 +187,8 @@ class AsTold(Visitor):
 def ensemble(world: World) -> Any:
     arms = [world.dense(), world.keywords(), world.dense()][: world.random.randint(1, 3)]
     world.random.shuffle(arms)
-    return EnsembleRetriever(retrievers=arms, c=world.random.choice([1, 60]))
+    weights = [1 / len(arms)] * len(arms)
+    return EnsembleRetriever(retrievers=arms, weights=weights, c=world.random.choice([1, 60]))
 
 
 def merger(world: World) -> Any:
@@ -291,7 +292,8 @@ def branch(world: World) -> Any:
 
 
 def nested(world: World) -> Any:
-    return EnsembleRetriever(retrievers=[compression(world), parents(world), merger(world)])
+    arms = [compression(world), parents(world), merger(world)]
+    return EnsembleRetriever(retrievers=arms, weights=[1 / 3] * 3)
 
 
 ASK: dict[str, Callable[[World], Any]] = {

@@ -75,7 +75,7 @@ class Scored(VectorStore):
         return self.hits[: kwargs.get("k", 4)]
 
     @classmethod
-    def from_texts(cls, texts: list[str], embedding: Embeddings, **_: Any) -> "Scored":
+    def from_texts(cls, *_: Any, **__: Any) -> "Scored":
         raise NotImplementedError
 
 
@@ -101,6 +101,7 @@ def contents(store: VectorStore) -> Any:
     if isinstance(store, InMemoryVectorStore):
         return deepcopy(store.store)
     assert isinstance(store, FAISS)
+    assert isinstance(store.docstore, InMemoryDocstore)
     vectors = [store.index.reconstruct(n).tolist() for n in range(store.index.ntotal)]
     state = (store.docstore._dict, store.index_to_docstore_id, vectors, sorted(store.__dict__))
     return deepcopy(state)

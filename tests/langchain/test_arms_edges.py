@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from langchain_classic.retrievers import (
     ContextualCompressionRetriever,
-    EnsembleRetriever,
     MultiQueryRetriever,
     MultiVectorRetriever,
 )
@@ -44,7 +43,7 @@ from tests.langchain.fakes import (
     plain,
     simple_store,
 )
-from tests.langchain.test_composites import BOTH, ask
+from tests.langchain.test_composites import BOTH, ask, ensemble
 
 COSINES = np.linspace(0.95, 0.1, 8)
 EXACT = [pytest.approx(cosine, abs=1e-4) for cosine in COSINES]
@@ -206,8 +205,8 @@ class TestOnesOwnClass:
                 ).invoke(query)
                 return found
 
-        arm = simple_store(8).as_retriever()
-        arm = arm.configurable_fields(search_kwargs=ConfigurableField(id="search"))
+        bare = simple_store(8).as_retriever()
+        arm = bare.configurable_fields(search_kwargs=ConfigurableField(id="search"))
         assert cosines(RecallRetriever(retriever=Configuring(store=arm)).invoke(QUERY)) == EXACT[:2]
 
     def test_a_collection_that_cannot_be_changed_any_more(
@@ -381,9 +380,7 @@ class TestEncoders:
     @BOTH
     async def test_cosines_of_two_are_never_mixed(self, way: str) -> None:
         first, second = self.two()
-        both = EnsembleRetriever(
-            retrievers=[store.as_retriever(search_kwargs={"k": 4}) for store in (first, second)]
-        )
+        both = ensemble(*(s.as_retriever(search_kwargs={"k": 4}) for s in (first, second)))
         page = await ask(RecallRetriever(retriever=both), way)
         assert {d.id: entry(d)["cosine"] for d in page} == {
             **{f"id{n}": EXACT[n] for n in range(4)},
@@ -400,15 +397,15 @@ class TestEncoders:
                 self.asked += 1
                 raise ValueError("no quota")
 
-        store = InMemoryVectorStore(Down())
-        ensemble = EnsembleRetriever(retrievers=[store.as_retriever()])
+        down = Down()
+        bare = ensemble(InMemoryVectorStore(down).as_retriever())
         with pytest.raises(ValueError, match="no quota"):
-            RecallRetriever(retriever=ensemble).invoke(QUERY)
-        assert store.embeddings.asked == 1
+            RecallRetriever(retriever=bare).invoke(QUERY)
+        assert down.asked == 1
 
     def test_the_first_store_of_a_composite_names_it(self) -> None:
         first, second = self.two()
-        both = EnsembleRetriever(retrievers=[first.as_retriever(), second.as_retriever()])
+        both = ensemble(first.as_retriever(), second.as_retriever())
         assert first_store(both) is first
         assert first_store(RunnableLambda(documents)) is None
         assert RecallRetriever(retriever=both)._runtime.encoder == "Encoder"
@@ -465,13 +462,13 @@ class TestStoresInside:
             async def asimilarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
                 return self.similarity_search_with_score(*args, **kwargs)
 
-        bare = EnsembleRetriever(retrievers=[Async([0.9, 0.5, 0.4]).as_retriever()])
+        bare = ensemble(Async([0.9, 0.5, 0.4]).as_retriever())
         page = await ask(RecallRetriever(retriever=bare, score_kind="cosine"), way)
         assert cosines(page) == [0.9, 0.5, 0.4]
         assert entry(page[0])["cosine_source"] == "declared"
         wrong = await ask(RecallRetriever(retriever=bare, score_kind="cosine_plus_one"), way)
         assert cosines(wrong) == pytest.approx([-0.1, -0.5, -0.6])
-        out = EnsembleRetriever(retrievers=[Async([3.0, 0.5]).as_retriever()])
+        out = ensemble(Async([3.0, 0.5]).as_retriever())
         reason = entry((await ask(RecallRetriever(retriever=out, score_kind="cosine"), way))[0])
         assert reason["confidence"]["reason"] == "score_out_of_range"
 
@@ -505,7 +502,7 @@ class TestStoresInside:
 
         def around(**search: Any) -> Any:
             arm = store.as_retriever(search_kwargs={"k": 3, **search})
-            return RecallRetriever(retriever=EnsembleRetriever(retrievers=[arm]))
+            return RecallRetriever(retriever=ensemble(arm))
 
         assert cosines(await ask(around(), way)) == EXACT[:3]
         found = await ask(around(filter=lambda document: True), way)
@@ -547,7 +544,7 @@ class TestStoresInside:
 
         store = Modelled(hits=Scored([0.9, 0.5, 0.4]).hits)
         arm = store.as_retriever(search_kwargs={"k": 3})
-        for bare in (arm, EnsembleRetriever(retrievers=[arm])):
+        for bare in (arm, ensemble(arm)):
             store._searches = 0
             page = await ask(RecallRetriever(retriever=bare, score_kind="cosine"), way)
             assert cosines(page) == [0.9, 0.5, 0.4]
@@ -595,9 +592,9 @@ class TestStoresInside:
         first.add_documents(documents(8))
         second.embedding = first.embedding
         arms = [store.as_retriever(search_kwargs={"k": 3}) for store in (first, second)]
-        page = await ask(RecallRetriever(retriever=EnsembleRetriever(retrievers=arms)), way)
+        page = await ask(RecallRetriever(retriever=ensemble(*arms)), way)
         assert cosines(page) == EXACT[:3]
-        alone = await ask(RecallRetriever(retriever=EnsembleRetriever(retrievers=arms[:1])), way)
+        alone = await ask(RecallRetriever(retriever=ensemble(arms[0])), way)
         assert entry(alone[0])["confidence"]["reason"] == "score_not_convertible"
 
     def test_missing_parents_are_missing(self) -> None:
@@ -616,7 +613,7 @@ class TestStoresInside:
         query = np.eye(DIMENSION)[0]
         longer = vectors_with_cosines(query, COSINES) * np.linspace(1, 3, 8)[:, None]
         store = faiss_store(encoder_for(longer, query), 8)
-        bare = EnsembleRetriever(retrievers=[store.as_retriever(search_kwargs={"k": 4})])
+        bare = ensemble(store.as_retriever(search_kwargs={"k": 4}))
         page = RecallRetriever(retriever=bare).invoke(QUERY)
         assert cosines(page) == [EXACT[document.metadata["n"]] for document in page]
         assert entry(page[0])["cosine_source"] == "vectors"
@@ -639,7 +636,7 @@ class TestRunning:
         encoder.vectors.update(turned)
         store = InMemoryVectorStore(encoder)
         store.add_documents(documents(8))
-        wrapped = RecallRetriever(retriever=EnsembleRetriever(retrievers=[store.as_retriever()]))
+        wrapped = RecallRetriever(retriever=ensemble(store.as_retriever()))
         expected = [wrapped.recall(text).to_dict() for text in turned]
         with ThreadPoolExecutor(6) as pool:
             found = [response.to_dict() for response in pool.map(wrapped.recall, turned)]
@@ -683,7 +680,7 @@ class TestRunning:
                     (query, *names, kwargs["metadata"].get("ls_vector_store_provider"))
                 )
 
-        inner = EnsembleRetriever(retrievers=[simple_store(4).as_retriever(), Own(store=None)][:1])
+        inner = ensemble(simple_store(4).as_retriever())
         seen = []
         for retriever in (inner, RecallRetriever(retriever=inner)):
             names = Names()
@@ -711,7 +708,7 @@ class TestRunning:
     def test_a_closed_record_takes_nothing(self) -> None:
         record = CallRecord()
         record.close()
-        record.add(record.searches, None)  # type: ignore[arg-type]
+        record.add(record.searches, None)  # type: ignore[misc]
         assert record.searches == []
 
 
@@ -766,7 +763,7 @@ class TestHostile:
 
 def test_an_inner_wrapper_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
     inner = RecallRetriever(retriever=simple_store(4).as_retriever())
-    outer = RecallRetriever(retriever=EnsembleRetriever(retrievers=[inner]))
+    outer = RecallRetriever(retriever=ensemble(inner))
     assert outer.recall(QUERY).confidence.reason == "no_score_access"
     assert "can never measure" in caplog.text
 

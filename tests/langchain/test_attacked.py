@@ -20,6 +20,7 @@ from recall_signal.testing import vectors_with_cosines
 from tests.langchain.fakes import (
     DIMENSION,
     QUERY,
+    Encoder,
     documents,
     encoder_for,
     faiss_store,
@@ -78,7 +79,7 @@ async def test_a_filter_whose_comparison_has_no_truth_value_is_no_reason_to_fail
         assert plain(await wrapped.ainvoke(QUERY)) == plain(bare.invoke(QUERY))
 
 
-class Named(type(encoder_for(np.eye(DIMENSION), ASKED))):
+class Named(Encoder):
     """An encoder that says which one it is."""
 
     def __init__(self, name: str) -> None:

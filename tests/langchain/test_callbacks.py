@@ -28,7 +28,7 @@ class Tracer(BaseCallbackHandler):
     def on_retriever_start(self, serialized: Any, query: str, **run: Any) -> None:
         self.runs.append(run)
 
-    def on_retriever_end(self, found: Any, *, run_id: UUID, **_: Any) -> None:
+    def on_retriever_end(self, documents: Any, *, run_id: UUID, **_: Any) -> None:
         self.ended.append(run_id)
 
     def on_retriever_error(self, error: BaseException, **_: Any) -> None:
@@ -169,7 +169,7 @@ def test_a_retriever_of_ones_own_is_asked_at_each_call() -> None:
         def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
             return {**super()._get_ls_params(), "ls_embedding_provider": kwargs["tenant"]}
 
-        def _get_relevant_documents(
+        def _get_relevant_documents(  # type: ignore[override]
             self, query: str, *, run_manager: Any, tenant: str
         ) -> list[Document]:
             return documents(1)
@@ -183,7 +183,7 @@ def test_a_retriever_of_ones_own_is_asked_at_each_call() -> None:
 
 def test_tracing_of_other_runnables() -> None:
     tracer = Tracer()
-    inner = RunnableLambda(lambda query: documents(1))
+    inner: RunnableLambda[str, list[Document]] = RunnableLambda(lambda query: documents(1))
     RecallRetriever(retriever=inner).invoke(QUERY, {"callbacks": [tracer]})
     assert tracer.runs[0]["metadata"]["ls_retriever_name"] == "recall"
 
@@ -196,7 +196,7 @@ async def test_an_error_is_seen_by_both_runs(way: str) -> None:
         raise failure
 
     store = simple_store()
-    store.embedding.embed_query = fail
+    store.embedding.embed_query = fail  # type: ignore[method-assign]
     tracer = Tracer()
     with pytest.raises(RuntimeError):
         await ask(RecallRetriever(retriever=store.as_retriever()), way, {"callbacks": [tracer]})
@@ -207,7 +207,7 @@ async def test_an_error_is_seen_by_both_runs(way: str) -> None:
 
 async def test_recall_runs_as_invoke_does() -> None:
     tracer = Tracer()
-    retriever = wrapped().with_config(tags=["mine"], run_name="named")
+    retriever: Any = wrapped().with_config(tags=["mine"], run_name="named")
     config: Any = {"callbacks": [tracer]}
     retriever.recall(QUERY, config)
     await retriever.arecall(QUERY, config)

@@ -132,7 +132,7 @@ def test_a_wrapper_with_settings_around_is_not_wrapped_again(wrap: Any) -> None:
 
 
 def test_a_bare_retriever_is_wrapped() -> None:
-    bare = RunnableLambda(lambda question: [Document("t")])
+    bare: RunnableLambda[str, list[Document]] = RunnableLambda(lambda _: [Document("t")])
     assert level(chain(retriever=bare).invoke("high")) == "unknown"
 
 
@@ -372,7 +372,7 @@ async def test_a_stream_without_a_chunk(way: str) -> None:
         yield from ()
 
     async def anothing(given: AsyncIterator[Any]) -> AsyncIterator[str]:
-        for part in ():
+        for part in list[str]():
             yield part
 
     (part,) = await stream(chain(RunnableGenerator(nothing, anothing)), "high", way)

@@ -16,7 +16,7 @@ from langchain_recall_signal import RecallRetriever
 from tests.langchain.fakes import QUERY, Encoder, documents, entry, plain, simple_store
 
 BARE = simple_store(8).as_retriever(search_kwargs={"k": 5})
-OTHER = RunnableLambda(lambda query: documents(4, start=2))
+OTHER: RunnableLambda[str, list[Document]] = RunnableLambda(lambda query: documents(4, start=2))
 BOTH = pytest.mark.parametrize("way", ["invoke", "ainvoke"])
 
 
@@ -24,6 +24,11 @@ async def ask(retriever: Any, way: str) -> list[Document]:
     answer = getattr(retriever, way)(QUERY)
     page: list[Document] = await answer if way == "ainvoke" else answer
     return page
+
+
+def ensemble(*arms: Any) -> EnsembleRetriever:
+    """One that weighs its arms equally."""
+    return EnsembleRetriever(retrievers=list(arms), weights=[1 / len(arms)] * len(arms))
 
 
 class KeepEven(BaseDocumentCompressor):
@@ -63,7 +68,7 @@ class TestMultiQuery:
     """It drops documents that are equal, metadata included."""
 
     def around(self, retriever: Any) -> MultiQueryRetriever:
-        asked = RunnableLambda(lambda question: [QUERY, "something else"])
+        asked: RunnableLambda[str, list[str]] = RunnableLambda(lambda _: [QUERY, "something else"])
         return MultiQueryRetriever(retriever=retriever, llm_chain=asked)
 
     @BOTH
@@ -153,15 +158,16 @@ SHORT = simple_store().as_retriever(search_kwargs={"k": 1})
         (SHORT.configurable_fields(search_kwargs=FIELD), 3),
         (SHORT.configurable_alternatives(FIELD, other=SHORT, later=lambda: SHORT), 3),
         (SHORT.with_retry().with_fallbacks([SHORT.configurable_fields(search_kwargs=FIELD)]), 3),
-        (SHORT.with_fallbacks([RunnableLambda(lambda _: documents())]), 1),
+        (SHORT.with_fallbacks([OTHER]), 1),
     ],
     ids=["fallbacks", "fields", "alternatives", "nested", "one of which takes no k"],
 )
 async def test_a_page_size_goes_through_to_what_answers(inner: Any, found: int, way: str) -> None:
-    for wrapped, options in (
+    asked: list[tuple[RecallRetriever, dict[str, Any]]] = [
         (RecallRetriever(retriever=inner), {"k": 3}),
         (RecallRetriever(retriever=inner, k=3), {}),
-    ):
+    ]
+    for wrapped, options in asked:
         page = (
             wrapped.invoke(QUERY, **options)
             if way == "invoke"

@@ -1,12 +1,12 @@
 """LangChain's own standard tests, and our conformance suite on the stores of this package."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import faiss
 import numpy as np
 from langchain_community.vectorstores.utils import DistanceStrategy
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
@@ -52,7 +52,7 @@ class InLangChain(AdapterConformance):
     encoder_class = Encoder
     settings: ClassVar[dict[str, Any]] = {}
 
-    def store(self, encoder: Embeddings) -> Any:
+    def store(self, encoder: Encoder) -> Any:
         raise NotImplementedError
 
     def build(
@@ -71,9 +71,9 @@ class InLangChain(AdapterConformance):
 
 
 class TestInMemory(InLangChain):
-    norms = (1.0, 3.0, MIXED)
+    norms: ClassVar[Sequence[float | Sequence[float]]] = (1.0, 3.0, MIXED)
 
-    def store(self, encoder: Embeddings) -> Any:
+    def store(self, encoder: Encoder) -> Any:
         return InMemoryVectorStore(encoder)
 
 
@@ -104,9 +104,9 @@ class InFaiss(InLangChain):
     page_sizes = (1, 10)
     index = "Flat"
     metric = faiss.METRIC_L2
-    norms = (1.0, 3.0, MIXED)
+    norms: ClassVar[Sequence[float | Sequence[float]]] = (1.0, 3.0, MIXED)
 
-    def store(self, encoder: Embeddings) -> Any:
+    def store(self, encoder: Encoder) -> Any:
         index = faiss.index_factory(DIMENSION, self.index, self.metric)
         index.train(np.random.default_rng(3).standard_normal((700, DIMENSION), np.float32))
         return faiss_store(encoder, 0, index)
@@ -137,9 +137,9 @@ globals().update(conformance(InFaiss, CASES))
 
 class TestInvertedFile(InFaiss):
     index = "IVF4,Flat"
-    norms = (1.0, 3.0)
+    norms: ClassVar[Sequence[float | Sequence[float]]] = (1.0, 3.0)
 
-    def store(self, encoder: Embeddings) -> Any:
+    def store(self, encoder: Encoder) -> Any:
         store = super().store(encoder)
         store.index.nprobe = 4
         return store
@@ -155,7 +155,7 @@ class TestInvertedFileOfMixedNorms(TestInvertedFile):
 class TestNormalized(InFaiss):
     """The store scales vectors itself, so the norm of what it is given does not matter."""
 
-    def store(self, encoder: Embeddings) -> Any:
+    def store(self, encoder: Encoder) -> Any:
         index = faiss.IndexFlatL2(DIMENSION)
         return faiss_store(encoder, 0, index, normalize_L2=True)
 
@@ -163,6 +163,6 @@ class TestNormalized(InFaiss):
 class TestCosineStrategyOnInnerProduct(InFaiss):
     ties_keep_order = False
 
-    def store(self, encoder: Embeddings) -> Any:
+    def store(self, encoder: Encoder) -> Any:
         index, strategy = faiss.IndexFlatIP(DIMENSION), DistanceStrategy.COSINE
         return faiss_store(encoder, 0, index, distance_strategy=strategy)

@@ -32,7 +32,7 @@ def encoder() -> Encoder:
 
 
 def around(embeddings: Any) -> RecallRetriever:
-    inner = RunnableLambda(lambda query: documents(4))
+    inner: RunnableLambda[str, list[Document]] = RunnableLambda(lambda query: documents(4))
     return RecallRetriever(retriever=inner, embeddings=embeddings)
 
 
@@ -93,7 +93,8 @@ async def test_cancelling_while_embedding_is_not_swallowed() -> None:
 
 
 def test_a_text_that_no_encoding_holds() -> None:
-    inner = RunnableLambda(lambda query: [Document(page_content="half a pair \ud800")])
+    found = [Document(page_content="half a pair \ud800")]
+    inner: RunnableLambda[str, list[Document]] = RunnableLambda(lambda query: found)
     response = RecallRetriever(retriever=inner, embeddings=Encoder()).recall(QUERY)
     assert response.confidence.reason is None
 

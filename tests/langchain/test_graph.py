@@ -16,7 +16,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command, interrupt
 
-from langchain_recall_signal import corrective_graph
+from langchain_recall_signal import CorrectiveState, corrective_graph
 from recall_signal import ConfigurationError
 from tests.langchain.agent_fakes import LEVELS, Boom, ScriptedModel, memory, search
 
@@ -37,7 +37,7 @@ def compiled(*steps: Any, **settings: Any) -> Any:
     return corrective_graph(*chosen, **settings).compile(checkpointer=checkpointer)
 
 
-def ask(question: str) -> dict[str, str]:
+def ask(question: str) -> CorrectiveState:
     return {"question": question}
 
 
@@ -250,7 +250,7 @@ def test_wrong_steps_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="answer must be"):
         corrective_graph(memory(), 3, web)
     with pytest.raises(ConfigurationError, match="retriever must be"):
-        corrective_graph("retriever", answer, web)
+        corrective_graph("retriever", answer, web)  # type: ignore[arg-type]
 
 
 def test_it_is_drawn_with_all_of_its_branches() -> None:

@@ -161,7 +161,7 @@ def test_a_subclass_of_document_survives() -> None:
 
 def test_an_entry_that_is_already_there_is_replaced_in_the_copy() -> None:
     original = Document(page_content="text", metadata={"recall": "theirs"})
-    inner = RunnableLambda(lambda query: [original])
+    inner: RunnableLambda[str, list[Document]] = RunnableLambda(lambda query: [original])
     (copy,) = RecallRetriever(retriever=inner).invoke(QUERY)
     assert copy.metadata["recall"]["v"] == 1
     assert original.metadata == {"recall": "theirs"}

@@ -140,7 +140,8 @@ def test_a_store_that_gives_numpy_metadata_keeps_it() -> None:
             return [[1.0] for _ in texts]
 
     value = np.float32(0.5)
-    inner = RunnableLambda(lambda q: [Document(page_content="a", metadata={"weight": value})])
+    found = [Document(page_content="a", metadata={"weight": value})]
+    inner: RunnableLambda[str, list[Document]] = RunnableLambda(lambda _: found)
     (document,) = RecallRetriever(retriever=inner, embeddings=Fixed()).invoke(QUERY)
     assert document.metadata["weight"] is value
     assert_plain(entry(document))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from langchain_classic.retrievers import (
     ContextualCompressionRetriever,
-    EnsembleRetriever,
     MergerRetriever,
     MultiQueryRetriever,
 )
@@ -19,7 +18,7 @@ from rank_bm25 import BM25Okapi
 from langchain_recall_signal import RecallRetriever
 from recall_signal import ConfigurationError, assess
 from tests.langchain.fakes import QUERY, entry, plain, simple_store
-from tests.langchain.test_composites import BOTH, KeepEven
+from tests.langchain.test_composites import BOTH, KeepEven, ensemble
 
 TEXTS = [
     *("the lamp is in the barn", "salt for the soup", "a rope and a lamp", "clay pots dry slowly"),
@@ -28,7 +27,7 @@ TEXTS = [
 ASKED = "where is the lamp"
 
 
-class Passes(BM25Okapi):  # type: ignore[misc]
+class Passes(BM25Okapi):
     """Counts the passes over the index."""
 
     passes = 0
@@ -129,15 +128,15 @@ def test_two_indexes_alone_are_warned_of(caplog: pytest.LogCaptureFixture) -> No
     circle = MergerRetriever(retrievers=[one, some])
     circle.retrievers.append(circle)
     inner: Any
-    for inner in (EnsembleRetriever(retrievers=[one, other]), circle):
+    for inner in (ensemble(one, other), circle):
         wrapped = RecallRetriever(retriever=inner)
         assert repr(wrapped).endswith("never_measures='no_score_access')")
         assert caplog.text.count("can never measure") == 1
         caplog.clear()
     dense = simple_store(4).as_retriever()
     for inner in (
-        EnsembleRetriever(retrievers=[one, one.model_copy()]),  # the same index
-        EnsembleRetriever(retrievers=[one, other, dense]),
+        ensemble(one, one.model_copy()),  # the same index
+        ensemble(one, other, dense),
         one.with_fallbacks([other]),
         RunnableBranch((lambda _: True, one), other),
     ):
@@ -147,7 +146,7 @@ def test_two_indexes_alone_are_warned_of(caplog: pytest.LogCaptureFixture) -> No
 
 def test_a_declared_keyword_kind_leaves_cosines_out() -> None:
     dense = simple_store(4).as_retriever()
-    both = EnsembleRetriever(retrievers=[dense, keywords(texts=[QUERY, *TEXTS])])
+    both = ensemble(dense, keywords(texts=[QUERY, *TEXTS]))
     assert RecallRetriever(retriever=both).recall(QUERY).confidence.basis == "prominence"
     declared = RecallRetriever(retriever=both, score_kind="bm25").recall(QUERY)
     assert declared.confidence.basis == "separation"
@@ -159,14 +158,14 @@ def test_a_cosine_kind_cannot_be_declared_for_it() -> None:
         RecallRetriever(retriever=keywords(), score_kind="cosine")
 
 
-class Shuffled(BM25Okapi):  # type: ignore[misc]
+class Shuffled(BM25Okapi):
     """An index with an order of its own."""
 
     def get_top_n(self, query: Any, documents: Any, n: int = 5) -> Any:
         return documents[:n]
 
 
-class Graded(BM25Okapi):  # type: ignore[misc]
+class Graded(BM25Okapi):
     """One whose scores are grades."""
 
     def get_scores(self, query: Any) -> Any:

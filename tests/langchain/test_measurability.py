@@ -5,7 +5,6 @@ import pickle
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import EnsembleRetriever
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnableParallel
@@ -22,7 +21,7 @@ from tests.langchain.fakes import (
     plain,
     simple_store,
 )
-from tests.langchain.test_composites import BOTH, ask
+from tests.langchain.test_composites import BOTH, ask, ensemble
 
 NUMBERS = [0.9, None, 0.4, "0.3", True, 0.2]
 
@@ -48,8 +47,8 @@ class TestWarning:
             (DOCUMENTS, {}, "no_score_access"),
             (DOCUMENTS, {"score_kind": "bm25"}, "no_score_access"),
             (DOCUMENTS, {"score_kind": "rrf"}, "score_not_convertible"),
-            (EnsembleRetriever(retrievers=[DOCUMENTS]), {}, "no_score_access"),
-            (EnsembleRetriever(retrievers=[HITS.as_retriever()]), {}, "store_not_recognised"),
+            (ensemble(DOCUMENTS), {}, "no_score_access"),
+            (ensemble(HITS.as_retriever()), {}, "store_not_recognised"),
             (HITS.as_retriever(), {}, "store_not_recognised"),
             (HITS.as_retriever(), {"score_kind": "rrf"}, "score_not_convertible"),
             (DOCUMENTS, {"score_kind": "rrf", "score_key": "s"}, "score_not_convertible"),
@@ -79,13 +78,13 @@ class TestWarning:
             (BARE.with_fallbacks([DOCUMENTS]), {}),
             (BARE.configurable_fields(search_kwargs=ConfigurableField(id="s")), {}),
             (
-                EnsembleRetriever(retrievers=[DOCUMENTS]).configurable_alternatives(
+                ensemble(DOCUMENTS).configurable_alternatives(
                     ConfigurableField(id="w"), later=lambda: BARE
                 ),
                 {},
             ),
             (HITS.as_retriever(), {"score_kind": "cosine"}),
-            (EnsembleRetriever(retrievers=[HITS.as_retriever()]), {"score_kind": "cosine"}),
+            (ensemble(HITS.as_retriever()), {"score_kind": "cosine"}),
         ],
     )
     def test_others_say_nothing(
@@ -95,7 +94,7 @@ class TestWarning:
         assert not caplog.records
 
     def test_a_pickled_one_says_nothing_again(self, caplog: pytest.LogCaptureFixture) -> None:
-        wrapped = RecallRetriever(retriever=EnsembleRetriever(retrievers=[HITS.as_retriever()]))
+        wrapped = RecallRetriever(retriever=ensemble(HITS.as_retriever()))
         again = pickle.loads(pickle.dumps(wrapped))
         assert again.recall(QUERY).confidence.reason == "store_not_recognised"
         assert "never_measures" in repr(again)
@@ -193,18 +192,23 @@ class Taking(BaseRetriever):
         return documents(2)
 
 
+def taking_top_k(query: str, top_k: int = 4) -> list[Document]:
+    return documents(2)
+
+
 class TestArguments:
     OPEN = Taking()
-    NAMED = RunnableLambda(lambda query, top_k=4: documents(2))
+    NAMED = RunnableLambda(taking_top_k)
 
     @pytest.mark.parametrize("name", ["kk", "top_k", "K", "use_rerankk", "selected"])
     @pytest.mark.parametrize(
         "retriever",
-        [BARE, OPEN, DOCUMENTS, EnsembleRetriever(retrievers=[BARE]), BARE.with_fallbacks([BARE])],
+        [BARE, OPEN, DOCUMENTS, ensemble(BARE), BARE.with_fallbacks([BARE])],
     )
     def test_misspelt_options_are_refused(self, retriever: Any, name: str) -> None:
+        options: dict[str, Any] = {name: 1}
         with pytest.raises(ConfigurationError, match=f"{name} is no argument .*; did you mean"):
-            RecallRetriever(retriever=retriever).invoke(QUERY, **{name: 1})
+            RecallRetriever(retriever=retriever).invoke(QUERY, **options)
 
     @pytest.mark.parametrize(
         ("retriever", "name"),
@@ -217,7 +221,7 @@ class TestArguments:
         ],
     )
     def test_what_is_taken_passes(self, retriever: Any, name: str) -> None:
-        value = {"filter": None, "verbose": True}.get(name, 4)
+        value: Any = {"filter": None, "verbose": True}.get(name, 4)
         assert RecallRetriever(retriever=retriever).invoke(QUERY, **{name: value})
 
     @pytest.mark.parametrize(
@@ -227,7 +231,7 @@ class TestArguments:
             (BARE, "fetch_k"),
             (BARE.with_fallbacks([BARE]), "filtre"),
             (BARE.configurable_fields(search_kwargs=ConfigurableField(id="s")), "filtre"),
-            (EnsembleRetriever(retrievers=[BARE]), "filter"),
+            (ensemble(BARE), "filter"),
             (NAMED, "filter"),
             (RunnableLambda(lambda query: query) | BARE, "filter"),
             (RunnableParallel(one=BARE).with_config(tags=["t"]), "filter"),

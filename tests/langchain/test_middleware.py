@@ -1,7 +1,6 @@
 """`RecallMiddleware` in real agents, with a scripted model."""
 
 import asyncio
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -70,7 +69,7 @@ def agent_of(
     return agent, model
 
 
-def ask(question: str) -> dict[str, Any]:
+def ask(question: str) -> Any:
     return {"messages": [HumanMessage(question)]}
 
 
@@ -177,7 +176,7 @@ async def test_the_number_of_fallbacks_is_bounded(limit: int) -> None:
 
 
 @pytest.fixture
-def saver(tmp_path: Path) -> Iterator[Path]:
+def saver(tmp_path: Path) -> Path:
     return tmp_path / "agent.sqlite"
 
 

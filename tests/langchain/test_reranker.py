@@ -86,12 +86,15 @@ class CrossEncoder:
         return [float(text[1:]) for _, text in text_pairs]
 
 
+CROSS_ENCODER: Any = CrossEncoder()
+
+
 @pytest.mark.parametrize(
     "reranker",
     [
         BACKWARDS,
-        CrossEncoder(),
-        CrossEncoderReranker.model_construct(model=CrossEncoder(), top_n=2),
+        CROSS_ENCODER,
+        CrossEncoderReranker.model_construct(model=CROSS_ENCODER, top_n=2),
         Compressor(),
         Compressor(key="flashrank_relevance_score"),
         AsyncCompressor(),

@@ -87,11 +87,17 @@ class TestPageSize:
                 return documents(5)
 
         class TakesNone(BaseRetriever):
-            def _get_relevant_documents(self, query: str) -> list[Document]:
+            def _get_relevant_documents(  # type: ignore[override]
+                self, query: str
+            ) -> list[Document]:
                 return documents(5)
 
         class TakesNoneAtAll(TakesNone):
-            def invoke(self, input: str, config: RunnableConfig | None = None) -> list[Document]:  # noqa: A002
+            def invoke(  # type: ignore[override]
+                self,
+                input: str,  # noqa: A002
+                config: RunnableConfig | None = None,
+            ) -> list[Document]:
                 return documents(5)
 
         assert len(await ask(RecallRetriever(retriever=Takes(), k=9), way)) == 9
@@ -129,12 +135,12 @@ class TestArguments:
     @BOTH
     async def test_anything_else_is_handed_on(self, way: str) -> None:
         class Strict(BaseRetriever):
-            def _get_relevant_documents(
+            def _get_relevant_documents(  # type: ignore[override]
                 self, query: str, *, run_manager: CallbackManagerForRetrieverRun, tenant: str
             ) -> list[Document]:
                 return [Document(page_content=tenant)]
 
-            async def _aget_relevant_documents(
+            async def _aget_relevant_documents(  # type: ignore[override]
                 self, query: str, *, run_manager: Any, tenant: str
             ) -> list[Document]:
                 return [Document(page_content=tenant)]
@@ -219,7 +225,8 @@ class TestReports:
         assert response.confidence == assess(response.pool.cosines)
         assert entry(response.documents[0])["confidence"] == response.to_dict()["confidence"]
         assert len((await retriever.arecall(QUERY, k=1)).documents) == 1
-        assert len(retriever.with_config(tags=["t"]).recall(QUERY, k=1).documents) == 1
+        tagged: Any = retriever.with_config(tags=["t"])
+        assert len(tagged.recall(QUERY, k=1).documents) == 1
 
     async def test_in_a_chain(self) -> None:
         chain = (
@@ -234,7 +241,10 @@ class TestReports:
         assert len(wrapped().as_report_runnable().invoke(QUERY, k=2).documents) == 2
 
     def test_the_page_in_a_chain(self) -> None:
-        chain = wrapped(k=2) | RunnableLambda(lambda page: [d.page_content for d in page])
+        texts: RunnableLambda[list[Document], list[str]] = RunnableLambda(
+            lambda page: [d.page_content for d in page]
+        )
+        chain = wrapped(k=2) | texts
         assert chain.invoke(QUERY) == ["t0", "t1"]
 
     def test_ids(self) -> None:
@@ -243,7 +253,7 @@ class TestReports:
             Document(id="own", page_content="b"),
             Document(page_content="c"),
         ]
-        inner = RunnableLambda(lambda query: page)
+        inner: RunnableLambda[str, list[Document]] = RunnableLambda(lambda query: page)
         assert RecallRetriever(retriever=inner).recall(QUERY).pool.ids == ["own", "own", None]
         keyed = RecallRetriever(retriever=inner, id_key="key").recall(QUERY)
         assert keyed.pool.ids == ["7", "own", None]
@@ -274,7 +284,7 @@ class TestErrors:
         assert "secret" not in str(error.value)
 
     def test_a_tuple_of_documents_is_a_page(self) -> None:
-        inner = RunnableLambda(lambda query: tuple(documents(2)))
+        inner: RunnableLambda[str, Any] = RunnableLambda(lambda query: tuple(documents(2)))
         assert plain(RecallRetriever(retriever=inner).invoke(QUERY)) == plain(documents(2))
 
     async def test_a_retry_around_the_wrapped_retriever(self) -> None:

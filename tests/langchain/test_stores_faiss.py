@@ -75,7 +75,7 @@ class TestStrategies:
     def test_from_texts(self) -> None:
         encoder = encoder_for(UNIT, ASKED)
         texts = [d.page_content for d in documents(COUNT)]
-        ids = [d.id for d in documents(COUNT)]
+        ids = [f"id{n}" for n in range(COUNT)]
         store = FAISS.from_texts(texts, encoder, ids=ids)
         check(recall(store), UNIT)
 
@@ -123,7 +123,7 @@ class TestIndexTypes:
 
     def test_an_inverted_file_with_a_direct_map_is(self) -> None:
         index = trained("IVF4,Flat")
-        index.set_direct_map_type(faiss.DirectMap.Array)
+        index.set_direct_map_type(faiss.DirectMap.Array)  # type: ignore[attr-defined]
         store = faiss_store(encoder_for(MIXED, ASKED), COUNT, index)
         check(recall(store), MIXED)
 
@@ -169,7 +169,7 @@ class TestIndexTypes:
 
 def with_index(index: Any) -> FAISS:
     """A store around an index that was filled elsewhere: LangChain cannot add to an id map."""
-    stored = InMemoryDocstore({d.id: d for d in documents(COUNT)})
+    stored = InMemoryDocstore({f"id{n}": d for n, d in enumerate(documents(COUNT))})
     return FAISS(encoder_for(UNIT, ASKED), index, stored, {n: f"id{n}" for n in range(COUNT)})
 
 

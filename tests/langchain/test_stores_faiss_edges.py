@@ -6,6 +6,7 @@ import sys
 import faiss
 import numpy as np
 import pytest
+from langchain_community.docstore.in_memory import InMemoryDocstore
 from langchain_community.vectorstores import FAISS
 from langchain_core.documents import Document
 
@@ -46,6 +47,7 @@ class TestEdges:
 
     def test_documents_without_ids_cannot_be_found_again(self) -> None:
         store = faiss_store(encoder_for(MIXED, ASKED), COUNT)
+        assert isinstance(store.docstore, InMemoryDocstore)
         for document in store.docstore._dict.values():
             document.id = None
         assert recall(store).confidence.reason == "norm_unknown"
@@ -101,6 +103,7 @@ def test_a_document_store_of_ones_own() -> None:
         pass
 
     store = faiss_store(encoder_for(UNIT, ASKED), COUNT)
+    assert isinstance(store.docstore, InMemoryDocstore)
     held = store.docstore._dict
     held.update({id_: Memo(id=id_, page_content=d.page_content) for id_, d in held.items()})
     response = recall(store)

@@ -45,7 +45,8 @@ def test_what_the_retriever_raises_by_itself_is_raised() -> None:
 
 def test_an_encoder_that_is_not_to_be_had_costs_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
     store = simple_store()
-    bare = RunnableLambda(lambda _: "another text") | store.as_retriever()
+    rewriting: RunnableLambda[str, str] = RunnableLambda(lambda _: "another text")
+    bare = rewriting | store.as_retriever()
     wrapped = RecallRetriever(retriever=bare)
     assert wrapped.recall(QUERY).cosine_source == "vectors"
 

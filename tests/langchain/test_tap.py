@@ -127,7 +127,7 @@ class TestView:
         assert len(closed) == 1
 
     def test_a_search_that_the_user_replaced_is_left_in_place(self) -> None:
-        store = simple_store()
+        store: Any = simple_store()
         store.similarity_search = lambda query, **_: documents(2, start=7)
         response = RecallRetriever.from_vectorstore(store).recall(QUERY)
         assert plain(response.documents) == plain(documents(2, start=7))
@@ -149,7 +149,9 @@ class TestView:
 
     async def test_the_page_size_of_a_store_without_a_default(self) -> None:
         class Everything(Scored):
-            def similarity_search(self, query: str, **kwargs: Any) -> list[Document]:
+            def similarity_search(  # type: ignore[override]
+                self, query: str, **kwargs: Any
+            ) -> list[Document]:
                 return [document for document, _ in self.hits[: kwargs.get("k")]]
 
             def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:

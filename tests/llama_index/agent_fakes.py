@@ -31,7 +31,7 @@ class ScriptedLLM(FunctionCallingLLM):
         return LLMMetadata(model_name="scripted", is_function_calling_model=True)
 
     def _prepare_chat_with_tools(
-        self, tools: Sequence[Any], chat_history: Any = None, **kwargs: Any
+        self, tools: Sequence[Any], *args: Any, chat_history: Any = None, **kwargs: Any
     ) -> dict[str, Any]:
         self.offered.append([tool.metadata.name for tool in tools])
         return {"messages": chat_history}
@@ -46,7 +46,9 @@ class ScriptedLLM(FunctionCallingLLM):
         ]
         return ChatResponse(message=message)
 
-    def get_tool_calls_from_response(self, response: Any, **kwargs: Any) -> list[ToolSelection]:
+    def get_tool_calls_from_response(
+        self, response: Any, *args: Any, **kwargs: Any
+    ) -> list[ToolSelection]:
         calls = response.message.additional_kwargs.get("calls", [])
         return [ToolSelection(**call) for call in calls]
 
@@ -63,12 +65,12 @@ class ScriptedLLM(FunctionCallingLLM):
     def chat(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
 
-    stream_chat = complete = stream_complete = chat
+    stream_chat = complete = stream_complete = chat  # type: ignore[pydantic-field]
 
     async def acomplete(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
 
-    astream_complete = acomplete
+    astream_complete = acomplete  # type: ignore[pydantic-field]
 
 
 def notes(cosines: list[float], name: str = "notes") -> Any:

@@ -94,7 +94,7 @@ class Shelf:
         ]
         self.overview = VectorStoreIndex(self.summaries, embed_model=self.encoder)
         self.ids = {node.node_id for node in [*self.chunks, *self.summaries]}
-        self.bm25 = BM25Retriever.from_defaults(nodes=self.chunks, similarity_top_k=4)
+        self.bm25 = BM25Retriever.from_defaults(nodes=list(self.chunks), similarity_top_k=4)
 
     def dense(self, rng: random.Random) -> BaseRetriever:
         """A vector retriever, at times in the MMR mode or wrapped itself."""
@@ -166,7 +166,7 @@ def fusion(shelf: Shelf, rng: random.Random, arms: Sequence[Any] = (), **setting
             [shelf.dense(rng), shelf.keywords(rng), shelf.dense(rng)],
         ]
     )
-    given = {
+    given: dict[str, Any] = {
         "llm": RecordingLLM(answer="\n".join(VARIANTS)),
         "mode": rng.choice(list(FUSION_MODES)),
         "similarity_top_k": rng.randint(1, 12),
@@ -199,7 +199,9 @@ def recursive(shelf: Shelf, rng: random.Random) -> BaseRetriever:
     ids = [parent.node_id for parent in shelf.parents]
     inner = set(rng.sample(ids, rng.randint(0, 3)))
     arms = {id_: shelf.index.as_retriever(similarity_top_k=rng.randint(1, 4)) for id_ in inner}
-    nodes = {parent.node_id: parent for parent in shelf.parents if parent.node_id not in inner}
+    nodes: dict[str, BaseNode] = {
+        parent.node_id: parent for parent in shelf.parents if parent.node_id not in inner
+    }
     return RecursiveRetriever("root", {"root": root, **arms}, node_dict=nodes)
 
 

@@ -14,7 +14,7 @@ from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.workflow import Context
 
-from llama_index_recall_signal import CorrectiveWorkflow, RecallRetriever
+from llama_index_recall_signal import CorrectiveAnswer, CorrectiveWorkflow, RecallRetriever
 from recall_signal.testing import vectors_with_cosines
 from tests.llama_index.agent_fakes import WEAK, WEB, agent, notes, web
 from tests.llama_index.fakes import Embedding, index_of
@@ -82,7 +82,7 @@ async def resume_workflow(saved: dict[str, Any]) -> dict[str, Any]:
     held = Held()
     runner = workflow(held)
     context: Any = Context.from_dict(runner, saved)
-    result = await runner.run(ctx=context)
+    result: CorrectiveAnswer = await runner.run(ctx=context)
     return {"ran": held.ran, "result": result.model_dump()}
 
 

@@ -27,7 +27,7 @@ TEXTS = prompts.TEXTS[:4]
 try:
     from llama_index.core.base.llms.types import ToolCallBlock
 except ImportError:  # llama-index-core 0.14.0 to 0.14.2
-    ToolCallBlock = None
+    ToolCallBlock = None  # type: ignore[assignment,misc]
 
 
 APPLIED = {
@@ -94,7 +94,12 @@ class FunctionLLM(FunctionCallingLLM):
         return LLMMetadata(model_name="declared", is_function_calling_model=True)
 
     def _prepare_chat_with_tools(
-        self, tools: Sequence[Any], user_msg: Any = None, tool_required: bool = False, **kwargs: Any
+        self,
+        tools: Sequence[Any],
+        user_msg: Any = None,
+        *args: Any,
+        tool_required: bool = False,
+        **kwargs: Any,
     ) -> dict[str, Any]:
         self.tools.extend(tools)
         self.required.append(tool_required)
@@ -120,19 +125,19 @@ class FunctionLLM(FunctionCallingLLM):
         await asyncio.sleep(0)
         return self.chat(messages, **kwargs)
 
-    def get_tool_calls_from_response(self, response: Any, **kwargs: Any) -> Any:
+    def get_tool_calls_from_response(self, response: Any, *args: Any, **kwargs: Any) -> Any:
         calls = response.message.additional_kwargs.get("tool_calls", [])
         return [SimpleNamespace(tool_kwargs=call) for call in calls]
 
     def complete(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
 
-    stream_complete = stream_chat = complete
+    stream_complete = stream_chat = complete  # type: ignore[pydantic-field]
 
     async def acomplete(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
 
-    astream_complete = astream_chat = acomplete
+    astream_complete = astream_chat = acomplete  # type: ignore[pydantic-field]
 
 
 def found() -> list[NodeWithScore]:

@@ -177,7 +177,7 @@ async def test_a_web_search_that_raises_is_counted_and_survived() -> None:
 
 
 def tool_of(kind: str, retriever: RecallRetriever) -> Any:
-    named: dict[str, str] = {"name": "notes", "description": "d"}
+    named: dict[str, Any] = {"name": "notes", "description": "d"}
     engine = RecallQueryEngine.from_args(retriever, llm=RecordingLLM())
     if kind == "retriever":
         return RetrieverTool.from_defaults(retriever, **named)

@@ -83,8 +83,9 @@ async def test_every_question_takes_the_same_way(used: Pair) -> None:
             async for event in handler.stream_events()
             if isinstance(event, in_llama_index.RecallDecision)
         ]
-        result = await handler
-        streamed, state = [], {}
+        result: in_llama_index.CorrectiveAnswer = await handler
+        streamed, state = [], dict[str, Any]()
+        seen: Any
         for kind, seen in graph.stream({"question": question}, stream_mode=["custom", "values"]):
             if kind == "custom":
                 streamed.append(seen["recall"])

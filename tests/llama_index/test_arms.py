@@ -18,6 +18,7 @@ from llama_index.core.retrievers import (
     TransformRetriever,
 )
 from llama_index.core.schema import (
+    BaseNode,
     IndexNode,
     NodeRelationship,
     NodeWithScore,
@@ -52,7 +53,7 @@ OTHER = "an unrelated question"
 
 def fusion(*arms: BaseRetriever, **settings: Any) -> QueryFusionRetriever:
     given = {"num_queries": 1, "use_async": False, "similarity_top_k": 10, "llm": RecordingLLM()}
-    return QueryFusionRetriever(list(arms), **(given | settings))
+    return QueryFusionRetriever(list(arms), **dict[str, Any](given | settings))
 
 
 def dense(cosines: Sequence[float] = COSINES, **settings: Any) -> BaseRetriever:
@@ -60,7 +61,7 @@ def dense(cosines: Sequence[float] = COSINES, **settings: Any) -> BaseRetriever:
 
 
 def keywords(texts: Sequence[str], top_k: int = 3) -> BM25Retriever:
-    nodes = [TextNode(id_=f"k{at}", text=text) for at, text in enumerate(texts)]
+    nodes: list[BaseNode] = [TextNode(id_=f"k{at}", text=text) for at, text in enumerate(texts)]
     return BM25Retriever.from_defaults(nodes=nodes, similarity_top_k=top_k)
 
 
@@ -110,7 +111,7 @@ class Named(BM25Retriever):
 
 
 def test_a_subclass_is_read_like_its_parent_unless_it_searches_itself() -> None:
-    nodes = [TextNode(text=text) for text in TEXTS]
+    nodes: list[BaseNode] = [TextNode(text=text) for text in TEXTS]
     assert RecallRetriever(Named(nodes)).recall(QUERY).confidence.basis == "separation"
     assert RecallRetriever(Boosted(nodes)).recall(QUERY).confidence.level == "unknown"
 

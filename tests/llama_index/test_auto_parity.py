@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from threading import Event
@@ -23,11 +23,12 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import RunnableConfig, RunnableLambda
-from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
 from llama_index.core import VectorStoreIndex
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.llms import MockLLM
 from llama_index.core.retrievers import QueryFusionRetriever, RecursiveRetriever
-from llama_index.core.schema import IndexNode, TextNode
+from llama_index.core.schema import BaseNode, IndexNode, TextNode
 
 import langchain_recall_signal as lc
 import llama_index_recall_signal as li
@@ -56,7 +57,7 @@ class ByWords(SettableEncoder):
     def embed_query(self, text: str) -> list[float]:
         return self._by_words(text)
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+    def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         return [self._by_words(text) for text in texts]
 
     def _by_words(self, text: str) -> list[float]:
@@ -181,8 +182,8 @@ def test_a_pickled_copy_brings_the_calibration_along() -> None:
 
 
 def test_a_memory_that_notes_what_was_found_is_not_searched_by_itself() -> None:
-    store = langchain().retriever.vectorstore
-    memory = TimeWeightedVectorStoreRetriever(vectorstore=store)
+    inner: Any = langchain().retriever
+    memory = TimeWeightedVectorStoreRetriever(vectorstore=inner.vectorstore)
     wrapper = lc.RecallRetriever(retriever=memory, calibration="auto")
     assert (wrapper.calibration_status, wrapper.wait_until_calibrated(LONG)) == ("off", False)
 
@@ -234,12 +235,12 @@ def test_calls_with_a_filter_do_not_start_it(make: Any) -> None:
 def test_a_language_model_inside_switches_it_off(make: Any) -> None:
     if make is langchain:
 
-        class Rewriting(type(make().retriever)):
+        class Rewriting(VectorStoreRetriever):
             llm: Any = None
 
         model = FakeListChatModel(responses=["another question"])
-        inner = make().retriever
-        retriever: Any = Rewriting(vectorstore=inner.vectorstore, llm=model)
+        inner: Any = make().retriever
+        retriever = Rewriting(vectorstore=inner.vectorstore, llm=model)
         wrapper: Any = lc.RecallRetriever(retriever=retriever, calibration="auto")
     else:
         fusion = QueryFusionRetriever([make().retriever], llm=MockLLM(), num_queries=4)
@@ -255,15 +256,18 @@ def test_a_language_model_inside_switches_it_off(make: Any) -> None:
 
 def test_a_corpus_hides_no_language_model() -> None:
     texts = [f"text {n}" for n in range(400)]
-    rewriting = MultiQueryRetriever.from_llm(
-        langchain().retriever, FakeListChatModel(responses=["another question"])
-    )
-    both = EnsembleRetriever(retrievers=[BM25Retriever.from_texts(texts), rewriting])
+    inner: Any = langchain().retriever
+    model = FakeListChatModel(responses=["another question"])
+    rewriting = MultiQueryRetriever.from_llm(inner, model)
+    words = BM25Retriever.from_texts(texts)
+    both = EnsembleRetriever(retrievers=[words, rewriting], weights=[0.5, 0.5])
     assert lc.RecallRetriever(retriever=both, calibration="auto").calibration_status == "off"
 
-    fusion = QueryFusionRetriever([llama_index().retriever], llm=MockLLM(), num_queries=4)
-    nodes = {text: TextNode(text=text) for text in texts}
-    lead = {"lead": IndexNode(text="lead", index_id="lead", obj=fusion)}
+    fusion: BaseRetriever = QueryFusionRetriever(
+        [llama_index().retriever], llm=MockLLM(), num_queries=4
+    )
+    nodes: dict[str, BaseNode] = {text: TextNode(text=text) for text in texts}
+    lead: dict[str, BaseNode] = {"lead": IndexNode(text="lead", index_id="lead", obj=fusion)}
     for parts, node_dict in (
         ({"root": fusion}, nodes),
         ({"root": llama_index().retriever}, nodes | lead),

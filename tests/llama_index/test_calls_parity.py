@@ -4,6 +4,7 @@ import asyncio
 import pickle
 import threading
 import uuid
+from collections.abc import Sequence
 from copy import copy, deepcopy
 from typing import Any
 
@@ -206,7 +207,7 @@ class TestArgumentsOfLangChain:
             wrapped.invoke("", language="de")
 
     def test_a_chain_takes_what_its_links_take(self) -> None:
-        chain = RunnableLambda(lambda _: []) | RunnableLambda(lambda found: found)
+        chain: Any = RunnableLambda(lambda _: []) | RunnableLambda(lambda found: found)
         with pytest.raises(ConfigurationError, match="did you mean use_rerank"):
             LangChainRetriever(retriever=chain).invoke("", use_rerank_=True)
 
@@ -343,13 +344,13 @@ async def test_an_encoder_that_sorts_its_list_swaps_nothing() -> None:
             return found
 
     class SortingEncoder(Encoder):
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        def embed_documents(self, texts: Any) -> list[list[float]]:
             found = super().embed_documents(list(texts))
             texts.sort(reverse=True)
             return found
 
     known = {QUERY: [1.0, 0.0], "stored text 0": [0.0, 1.0], "stored text 1": [1.0, 0.0]}
-    wrapped: Any = LlamaIndexRetriever(ListRetriever(scored(None, None)), Sorting(known))
+    wrapped: Any = LlamaIndexRetriever(ListRetriever(scored(None, None)), Sorting(vectors=known))
     for _ in range(2):
         assert wrapped.recall(QUERY).pool.cosines == pytest.approx([0.0, 1.0])
     documents = [Document(page_content=f"stored text {n}") for n in range(2)]
@@ -376,7 +377,7 @@ def test_an_api_key_of_an_encoder_is_not_printed() -> None:
         def __repr__(self) -> str:
             return "sk-secret"
 
-    index = index_with_cosines(COSINES, embedding=Keyed({QUERY: QUERY_VECTOR}))
+    index = index_with_cosines(COSINES, embedding=Keyed(vectors={QUERY: QUERY_VECTOR}))
     wrapped = LlamaIndexRetriever(index.as_retriever(), Keyed())
     assert "sk-secret" not in repr(wrapped.settings)
 
@@ -398,7 +399,7 @@ async def test_the_demo_encoder_leaves_the_loop_alone() -> None:
             threads.append(threading.current_thread())
             return [1.0]
 
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
             threads.append(threading.current_thread())
             return [[1.0]] * len(texts)
 

@@ -82,7 +82,7 @@ def test_threads() -> None:
 
 async def test_a_vector_index_asked_at_once_with_different_sizes() -> None:
     index = index_of(nodes_with_cosines([0.9, 0.5, 0.4, 0.3]))
-    bare = index.as_retriever(similarity_top_k=1)
+    bare: Any = index.as_retriever(similarity_top_k=1)
     sizes = [1, 2, 3, 4] * 5
     wrapped = [RecallRetriever(bare, k=size) for size in sizes]
     pages = await asyncio.gather(*(one.aretrieve(QUERY) for one in wrapped))

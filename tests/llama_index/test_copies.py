@@ -111,9 +111,10 @@ def test_every_class_of_node_survives() -> None:
     inner = ListRetriever([NodeWithScore(node=node, score=None) for node in nodes])
     page = RecallRetriever(inner).retrieve(QUERY)
     assert page_of(page) == page_of(inner.nodes)
-    assert [type(item.node) for item in page] == [type(node) for node in nodes]
-    assert page[4].node.extra == "yours"
-    assert page[1].node.image == "aGk="
+    copies: list[Any] = [item.node for item in page]
+    assert [type(node) for node in copies] == [type(node) for node in nodes]
+    assert copies[4].extra == "yours"
+    assert copies[1].image == "aGk="
     assert [item.score for item in page] == [None] * 5
     assert target.metadata == {}
 

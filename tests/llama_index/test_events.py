@@ -139,7 +139,7 @@ def test_prompts_pass_through() -> None:
     wrapped = RecallRetriever(fusion)
     assert wrapped.get_prompts() == fusion.get_prompts() != {}
     (name,) = wrapped.get_prompts()
-    changed = wrapped.get_prompts()[name]
+    changed: Any = wrapped.get_prompts()[name]
     changed.template = "{num_queries} {query}"
     wrapped.update_prompts({name: changed})
     assert fusion.query_gen_prompt == "{num_queries} {query}"

@@ -95,7 +95,7 @@ def test_any_index(cosines: list[float], k: int, pool_size: int, mode: str) -> N
     """Two decimals make many ties."""
     if mode == "mmr" and not cosines:
         return
-    index = index_with_cosines(cosines)
+    index: Any = index_with_cosines(cosines)
     bare = index.as_retriever(similarity_top_k=k, vector_store_query_mode=mode)
     before = deepcopy((index.docstore.to_dict(), index.vector_store.to_dict()))
     wrapped = RecallRetriever(bare, pool_size=pool_size)

@@ -120,7 +120,7 @@ def summaries() -> BaseRetriever:
 
 
 def words() -> BaseRetriever:
-    return BM25Retriever(nodes_with_cosines(COSINES), similarity_top_k=2)
+    return BM25Retriever(list(nodes_with_cosines(COSINES)), similarity_top_k=2)
 
 
 @pytest.mark.usefixtures("adapters")

@@ -394,7 +394,7 @@ def test_what_an_outer_wrapper_cannot_measure_an_inner_one_tells() -> None:
 
 
 async def test_an_engine_around_a_bare_retriever() -> None:
-    plain = index_with_cosines(COSINES).as_query_engine(llm=RecordingLLM())
+    plain: Any = index_with_cosines(COSINES).as_query_engine(llm=RecordingLLM())
     asked = RecallQueryEngine(plain, pool_size=3, metadata_key="mine")
     response = await asked.aquery(QUERY)
     assert response.metadata is not None
@@ -476,7 +476,7 @@ def test_the_callback_manager_is_the_engines_own() -> None:
     [
         (lambda: RecallQueryEngine(), "expected either a query engine or a retriever, got None"),
         (lambda: RecallQueryEngine(engine(), retriever=retriever()), "got both"),
-        (lambda: RecallQueryEngine("engine"), "got str"),
+        (lambda: RecallQueryEngine("engine"), "got str"),  # type: ignore[arg-type]
         (lambda: RecallQueryEngine(engine(), node_postprocessors=[]), "go with a retriever"),
         (lambda: RecallQueryEngine(retriever(), k=0), "RecallRetriever: k: "),
         (lambda: RecallQueryEngine(retriever(), kk=1), "there is no setting kk"),

@@ -148,7 +148,9 @@ def test_an_object_is_not_entered_a_second_time_by_the_wrapper() -> None:
     assert [item.node_id for item in inner.retrieve(QUERY)] == ["deep"]
     page = RecallRetriever(inner).retrieve(QUERY)
     assert [item.node_id for item in page] == ["deep"]
-    assert page[0].node.obj is deepest
+    node = page[0].node
+    assert isinstance(node, IndexNode)
+    assert node.obj is deepest
 
 
 async def test_recursive_retriever() -> None:

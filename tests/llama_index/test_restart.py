@@ -12,6 +12,7 @@ import pytest
 from llama_index.core.workflow import Context
 from workflows.errors import WorkflowCancelledByUser
 
+from llama_index_recall_signal import CorrectiveAnswer
 from tests.llama_index import resume as llama_resume
 from tests.llama_index.agent_fakes import LOOK, WEAK, WEB, agent, notes, web
 from tests.llama_index.fakes import QUERY
@@ -63,7 +64,8 @@ async def test_a_workflow_goes_on_from_every_step_by_every_branch() -> None:
     saved, expected, taken = {}, {}, set()
     for question, path in PATHS.items():
         held = Held()
-        expected[question] = (await workflow(held).run(question=question)).model_dump()
+        answer: CorrectiveAnswer = await workflow(held).run(question=question)
+        expected[question] = answer.model_dump()
         assert held.ran == path
         for step in dict.fromkeys(path):
             held = Held(step)

@@ -132,7 +132,7 @@ def test_no_retriever_at_all() -> None:
     with pytest.raises(ConfigurationError, match=r"retriever: .*BaseRetriever"):
         RecallRetriever(index)
     with pytest.raises(ConfigurationError) as raised:
-        RecallRetriever(index.as_retriever(), embed_model="sk-secret")
+        RecallRetriever(index.as_retriever(), embed_model="sk-secret")  # type: ignore[arg-type]
     assert "secret" not in str(raised.value)
 
 

@@ -69,7 +69,7 @@ def in_strange_store(known: Embedding | None = None) -> Any:
 
 def fusion(*arms: BaseRetriever, **settings: Any) -> QueryFusionRetriever:
     given = {"num_queries": 1, "use_async": False, "similarity_top_k": 10, "llm": RecordingLLM()}
-    return QueryFusionRetriever(list(arms), **(given | settings))
+    return QueryFusionRetriever(list(arms), **dict[str, Any](given | settings))
 
 
 def other(**settings: Any) -> QueryBundle:
@@ -181,7 +181,7 @@ async def test_a_retriever_of_an_unknown_kind() -> None:
 
 
 async def test_keyword_scores_are_of_the_question_whatever_is_embedded() -> None:
-    bm25 = BM25Retriever(nodes_with_cosines(COSINES), similarity_top_k=2)
+    bm25 = BM25Retriever(list(nodes_with_cosines(COSINES)), similarity_top_k=2)
     response = await both(RecallRetriever(bm25))
     assert response.confidence.basis == "separation"
     declared = await both(RecallRetriever(ListRetriever(scored(3.0, 1.0)), score_kind="bm25"))

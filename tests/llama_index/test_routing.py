@@ -107,7 +107,9 @@ def test_a_search_that_told_nothing_is_unknown() -> None:
         """Not an engine whose retriever can be replaced."""
 
     bare = Silent.from_args(ListRetriever(scored(0.9)), llm=RecordingLLM())
-    report = RecallRouterQueryEngine(bare, Web()).query(QUERY).metadata["recall"]
+    response = RecallRouterQueryEngine(bare, Web()).query(QUERY)
+    assert response.metadata is not None
+    report = response.metadata["recall"]
     assert (report["confidence"]["level"], report["route"]) == ("unknown", "answer")
 
 
@@ -117,8 +119,9 @@ def test_the_best_of_several_signals_decides() -> None:
         llm=RecordingLLM(),
         node_postprocessors=[RecallPostprocessor(score_kind="bm25")],
     )
-    report = RecallRouterQueryEngine(stored, Web()).query(QUERY).metadata["recall"]
-    assert report["route"] == "fallback"
+    response = RecallRouterQueryEngine(stored, Web()).query(QUERY)
+    assert response.metadata is not None
+    assert response.metadata["recall"]["route"] == "fallback"
 
 
 @both_ways
@@ -169,10 +172,10 @@ def test_prompts_of_the_engine_are_seen() -> None:
 
 def test_wrong_settings_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="fallback must be a query engine, got str"):
-        RecallRouterQueryEngine(engine(STRONG), "web")
+        RecallRouterQueryEngine(engine(STRONG), "web")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match=r"got ListRetriever; .*Engine\(retriever="):
-        RecallRouterQueryEngine(ListRetriever([]), Web())
+        RecallRouterQueryEngine(ListRetriever([]), Web())  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="on_unknown must be"):
-        RecallRouterQueryEngine(engine(STRONG), Web(), on_unknown="ask")
+        RecallRouterQueryEngine(engine(STRONG), Web(), on_unknown="ask")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="QueryEngine: needs an engine whose answer is"):
         RecallRouterQueryEngine(Web(), Web())

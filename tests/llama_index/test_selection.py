@@ -93,6 +93,7 @@ async def test_an_emptied_page_is_told_out_of_band() -> None:
     assert catcher.of("RecallSignalEvent")[0].report["selection"]["dropped"] == 4
     engine = RecallQueryEngine.from_args(retriever, llm=MockLLM())
     metadata = (await engine.aquery(QUESTION)).metadata
+    assert metadata is not None
     assert metadata["recall"]["selection"]["kept"] == 0
 
 

@@ -8,7 +8,7 @@ from llama_index_recall_signal import RecallRetriever
 from recall_signal.selection import Answer, SelectionRequest
 from tests.llama_index.fakes import QUERY, index_of, nodes_with_cosines
 
-INDEX = index_of(nodes_with_cosines(np.linspace(0.95, 0.05, 30)))
+INDEX = index_of(nodes_with_cosines(np.linspace(0.95, 0.05, 30).tolist()))
 
 
 class Choosing:

@@ -147,7 +147,7 @@ async def test_a_run_is_saved_while_the_web_is_searched_and_resumed_elsewhere() 
 
     second = CorrectiveWorkflow(store(), told, web, rewrite=never)
     context: Any = Context.from_dict(second, json.loads(saved))
-    result = await second.run(ctx=context)
+    result: CorrectiveAnswer = await second.run(ctx=context)
     assert (result.answer, result.question) == ("web: web on worse", OTHER)
     assert result.rewrites == 1
 

@@ -31,10 +31,10 @@ EDGES: list[list[float | None] | None] = [
 ]
 
 
-def knife_edges(count: int, seed: int = 0) -> list[list[float]]:
+def knife_edges(count: int, seed: int = 0) -> list[list[float | None] | None]:
     """Pools whose prominence lies on a cut, or one rounding away from it."""
     rng = np.random.default_rng(seed)
-    rows = []
+    rows: list[list[float | None] | None] = []
     for number in range(count):
         rest = np.round(rng.uniform(0.05, 0.6, rng.integers(1, 9)), 3)
         top = (1 + CUTS[number % 3]) * rest.mean()

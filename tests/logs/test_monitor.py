@@ -175,14 +175,14 @@ def test_resumed_equals_uninterrupted(tmp_path: Path, monkeypatch: pytest.Monkey
     write_days(tmp_path / "log", 12)
     whole = read_log(tmp_path / "log", tmp_path / "whole.json")
     monkeypatch.setattr(state_module, "SAVE_EVERY", -1.0)
-    real, died = state_module.read_part, 0
+    died = 0
     for allowed in range(1, 13):
         reads = iter(range(allowed))
 
         def dying(part: Path, reads: Any = reads) -> Any:
             if next(reads, None) is None:
                 raise KeyboardInterrupt
-            return real(part)
+            return read_part(part)
 
         monkeypatch.setattr(state_module, "read_part", dying)
         try:
@@ -315,7 +315,7 @@ def test_a_new_calibration_is_no_change_of_the_questions(
 
 def test_the_day_of_a_new_calibration_is_under_neither(tmp_path: Path) -> None:
     """It is passed over, and with the old calibration back its own days are the reference."""
-    new = {"probability": 0.5, "calibration": "new"}
+    new: dict[str, Any] = {"probability": 0.5, "calibration": "new"}
     for number in range(32):
         tops = normal_tops(number)
         write_day(tmp_path, date_of(number), tops, probability=0.8)
@@ -332,8 +332,8 @@ def test_calibrations_side_by_side_are_judged_together(tmp_path: Path) -> None:
     for number in range(30):
         for name, probability in (("a", 0.8), ("b", 0.4 if number < 29 else 0.1)):
             tops = normal_tops(number)
-            given = {"name": name, "probability": probability, "calibration": name}
-            write_day(tmp_path, date_of(number), tops, **given)
+            given = {"name": name, "calibration": name}
+            write_day(tmp_path, date_of(number), tops, probability=probability, **given)
     (found,) = monitor(tmp_path).series[0].current
     assert "from about 60% to 45%" in found.text
 
@@ -430,7 +430,7 @@ HOSTILE = '<b>\x1b[31m\u202e"\\\n'
 
 def test_reports_are_safe_to_show(tmp_path: Path) -> None:
     write_days(tmp_path, 28, retriever=HOSTILE, encoder=HOSTILE)
-    low = {"retriever": HOSTILE, "encoder": HOSTILE, "level": "low"}
+    low: dict[str, Any] = {"retriever": HOSTILE, "encoder": HOSTILE, "level": "low"}
     write_day(tmp_path, date_of(28), normal_tops(28), **low)
     write_day(tmp_path, date_of(29), normal_tops(5, mean=0.9), retriever=HOSTILE, encoder="new")
     append_canaries(tmp_path, record(0))

@@ -27,6 +27,7 @@ from recall_signal import Baseline, ConfigurationError, InvalidInputError, Missi
 from recall_signal.logs import BatchScorer, score, score_batch
 from recall_signal.logs import _score as score_module
 from recall_signal.logs import _sources as sources_module
+from recall_signal.logs._parts import write_part
 from recall_signal.logs._sources import find_log
 from tests.logs.scoring import expected, fitted, log_of
 
@@ -165,13 +166,16 @@ def test_an_ended_run_goes_on_where_it_was(
     monkeypatch.setattr(score_module, "TEXT_ROWS", 200)
     WRITERS[name](log, tmp_path / name)
     whole = score(tmp_path / name, tmp_path / f"whole-{out}")
-    real, made = score_module.write_part, []
+    made: list[Path] = []
+
+    def counted(path: Path, *rest: Any) -> int:
+        made.append(path)
+        return write_part(path, *rest)
 
     def dying(path: Path, *rest: Any) -> int:
         if len(made) == after:
             raise Killed
-        made.append(path)
-        return real(path, *rest)
+        return counted(path, *rest)
 
     monkeypatch.setattr(score_module, "write_part", dying)
     with pytest.raises(Killed):
@@ -179,7 +183,7 @@ def test_an_ended_run_goes_on_where_it_was(
     assert not (tmp_path / out).exists()
     (tmp_path / f".{out}.parts" / ".part-half").write_bytes(b"PAR1")  # of a killed process
     made.clear()
-    monkeypatch.setattr(score_module, "write_part", lambda *all_: made.append(1) or real(*all_))
+    monkeypatch.setattr(score_module, "write_part", counted)
     resumed = score(tmp_path / name, tmp_path / out)
     assert len(made) == 5 - after
     if resumed.path.is_file():
@@ -493,7 +497,6 @@ def test_a_finished_text_file_is_passed_over(
         lines = (json.dumps({"id": n, "cosines": [0.9, n / count]}) for n in range(count))
         (folder / f"{name}.jsonl").write_text("\n".join(lines))
     whole = score(folder, tmp_path / "whole")
-    real = score_module.write_part
     for more in (1, 2):
         left = [more]
 
@@ -501,12 +504,12 @@ def test_a_finished_text_file_is_passed_over(
             if not left[0]:
                 raise Killed
             left[0] -= 1
-            return real(*all_)
+            return write_part(*all_)
 
         monkeypatch.setattr(score_module, "write_part", dying)
         with pytest.raises(Killed):
             score(folder, tmp_path / "out")
-    monkeypatch.setattr(score_module, "write_part", real)
+    monkeypatch.setattr(score_module, "write_part", write_part)
     assert files(score(folder, tmp_path / "out").path) == files(whole.path)
 
 

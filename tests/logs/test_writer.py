@@ -221,13 +221,13 @@ def test_a_disk_that_fails_fails_no_query(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(spool.os, "write", full)
+        patch.setattr(os, "write", full)
         write(log, Query(), Query())
         log.flush()
     assert (log.written, log.dropped) == (1, 2)
     write(log, Query())
     with monkeypatch.context() as patch:
-        patch.setattr(spool.os, "fsync", full)
+        patch.setattr(os, "fsync", full)
         log.close()
     assert "OSError" in caplog.text
     assert QUERY not in caplog.text
@@ -243,7 +243,7 @@ def test_a_stream_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
 
     log = LogWriter(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(spool.os, "open", refused)
+        patch.setattr(os, "open", refused)
         write(log, Query())
         log.flush()
     log._worker._start()  # of another thread, a moment too late

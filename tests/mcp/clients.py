@@ -77,7 +77,7 @@ class Session:
 async def connect(server: Any) -> AsyncIterator[Session]:
     """Connect to a server in this process."""
     if IS_V2:
-        async with mcp.Client(server, mode="legacy") as client:
+        async with mcp.Client(server, mode="legacy") as client:  # type: ignore[attr-defined]
             yield Session(client)
         return
     from mcp.shared.memory import create_connected_server_and_client_session

@@ -223,7 +223,8 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(framework: Framework)
     async with serving(framework.over()) as session:
         with pytest.raises(Exception, match=r"^Unknown tool$") as caught:
             await session.call("recal", query=QUERY)
-        assert caught.value.error.code == -32602
+        refused: Any = caught.value
+        assert refused.error.code == -32602
         assert (await session.call(query=QUERY)).page["recall"]["advice"] == "read"
 
 

@@ -120,7 +120,7 @@ def test_no_such_port(port: int) -> None:
     [
         ("mcp.server.lowlevel", lambda server: create_mcp_server(server), "create_mcp_server"),
         ("mcp.server.stdio", lambda server: run_stdio(server, io.StringIO()), "serve_stdio"),
-        ("uvicorn", lambda server: run_http(server, None), "serve_http"),
+        ("uvicorn", lambda server: run_http(server, None), "serve_http"),  # type: ignore[arg-type]
     ],
 )
 def test_without_the_extra(

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recall_signal._steps.compute import Compute
 from recall_signal._steps.driver import drive
-from recall_signal.reranking import InvalidScores, RerankerOptions, Reranking, rerank_page
+from recall_signal.reranking import InvalidScores, Rerank, RerankerOptions, Reranking, rerank_page
 from tests.reranking.fakes import run
 
 ANYTHING = st.one_of(
@@ -159,7 +160,12 @@ def test_texts_that_cannot_be_read_leave_the_page_alone() -> None:
         raise ValueError("a secret")
 
     steps = rerank_page("q", texts(), (0, 1), Reranking(RerankerOptions(len)))
-    ranked = drive(steps, lambda request: request.call())
+
+    def call(request: Rerank | Compute) -> object:
+        assert isinstance(request, Compute)
+        return request.call()
+
+    ranked = drive(steps, call)
     assert ranked.report.reason == "reranker_error"
 
 

@@ -107,7 +107,8 @@ async def test_it_takes_every_page_the_way_that_the_advice_says(
 
 def test_it_refuses_what_is_no_entry(framework: Framework, read: Read) -> None:
     page = [item.entry for item in framework.page(framework.over(STRONG).recall(QUERY))]
-    good, bad = page[0], [{"advice": "go"}, {"v": 2}, {"rank": -1}, {"selection": {}}]
+    good = page[0]
+    bad: list[dict[str, Any]] = [{"advice": "go"}, {"v": 2}, {"rank": -1}, {"selection": {}}]
     lines = [{"format": "entry", "value": [good, {**good, **change}]} for change in bad]
     found = read([{"format": "entry", "value": [{**good, "of a later release": 1}]}, *lines])
     assert found[0]["route"] == "answer"

@@ -150,7 +150,7 @@ class Listener(BaseCallbackHandler):
     """Every run with its parent, and every event of ours."""
 
     def __init__(self) -> None:
-        self.runs: dict[Any, tuple[str, Any]] = {}
+        self.runs: dict[Any, tuple[Any, Any]] = {}
         self.events: list[Any] = []
 
     def _start(self, serialized: Any, *args: Any, run_id: Any, **kwargs: Any) -> None:

@@ -59,7 +59,7 @@ _ROOTS = (
     '""', '"keep"', "[]", "[[]]", "{}", "[null]", "[0]", "[1, 2]", "9" * 5_000,
 )  # fmt: skip
 
-_NOT_A_LIST = (
+_NOT_A_LIST: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 1.5, 1e300, "", "all", "1", "1,2", {}, {"0": True}, {"keep": []},
 )  # fmt: skip
 
@@ -213,12 +213,28 @@ class _Odd:
     """Nothing that an answer can be."""
 
 
+def _said(text: str) -> Make:
+    return lambda labels: text
+
+
 def _filled(text: str) -> Make:
     return lambda labels: text.replace("A0", labels[0]).replace("A1", labels[1])
 
 
 def _keep(*values: Any) -> Make:
     return lambda labels: json.dumps({"keep": list(values)})
+
+
+def _first_and(value: Any) -> Make:
+    return lambda labels: json.dumps({"keep": [labels[0], value]})
+
+
+def _changed(change: Callable[[str], Any]) -> Make:
+    return lambda labels: json.dumps({"keep": [change(labels[0])]})
+
+
+def _second_and_changed(change: Callable[[str], Any]) -> Make:
+    return lambda labels: json.dumps({"keep": [labels[1], change(labels[0])]})
 
 
 def _halves() -> Iterator[tuple[str, Make]]:
@@ -240,33 +256,24 @@ def _empty() -> Iterator[tuple[str, Make]]:
     for name, text in {**_WRONG_KEYS, **_SYNTAX}.items():
         nothing = text.replace('["A0"]', "[]").replace('["A0", "A1"]', "[]")
         if nothing != text and "A0" not in nothing and name not in _NOT_NEW:
-            yield f"nothing {name}", lambda labels, nothing=nothing: nothing
+            yield f"nothing {name}", _said(nothing)
     for empty in ('{"keep": []}', ' {"keep" : [ ] } ', '{"keep": [ ]}\n', '{"keep":[]}'):
-        yield f"empty {empty!r}", lambda labels, empty=empty: empty
+        yield f"empty {empty!r}", _said(empty)
 
 
 def _texts() -> Iterator[tuple[str, Make]]:
     for text in _PROSE:
-        yield f"prose {text[:20]!r}", lambda labels, text=text: text
+        yield f"prose {text[:20]!r}", _said(text)
     for text in _ROOTS:
-        yield f"root {text[:12]}", lambda labels, text=text: text
+        yield f"root {text[:12]}", _said(text)
     for value in _NOT_A_LIST:
-        yield f"keep is {value!r}", lambda labels, value=value: json.dumps({"keep": value})
+        yield f"keep is {value!r}", _said(json.dumps({"keep": value}))
     for value in _NOT_A_LABEL:
         yield f"keep has {value!r}", _keep(value)
-        yield (
-            f"keep has a label and {value!r}",
-            lambda labels, value=value: json.dumps({"keep": [labels[0], value]}),
-        )
+        yield f"keep has a label and {value!r}", _first_and(value)
     for name, change in _NEAR_LABEL.items():
-        yield (
-            f"label {name}",
-            lambda labels, change=change: json.dumps({"keep": [change(labels[0])]}),
-        )
-        yield (
-            f"label and label {name}",
-            lambda labels, change=change: json.dumps({"keep": [labels[1], change(labels[0])]}),
-        )
+        yield f"label {name}", _changed(change)
+        yield f"label and label {name}", _second_and_changed(change)
     for name, text in {**_WRONG_KEYS, **_SYNTAX}.items():
         yield f"text {name}: {text[:16]!r}", _filled(text)
     yield from _empty()

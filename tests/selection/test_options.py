@@ -62,7 +62,7 @@ def test_a_message_shows_numbers_and_no_text() -> None:
 
 def test_a_setting_that_is_none_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="SelectionOptions: retries: there is no such"):
-        SelectionOptions(retries=3)
+        SelectionOptions(retries=3)  # type: ignore[call-arg]
 
 
 def test_the_defaults_drop_nothing_silently() -> None:
@@ -77,7 +77,7 @@ def test_options_are_a_frozen_value() -> None:
     assert options == SelectionOptions(skip_levels=frozenset({"low", "none"}))
     assert hash(options) == hash(SelectionOptions(skip_levels=frozenset({"low", "none"})))
     with pytest.raises(ValidationError):
-        options.min_results = 1
+        options.min_results = 1  # type: ignore[misc]
     assert options.replace(min_results=1).skip_levels == options.skip_levels
     with pytest.raises(ConfigurationError, match="min_results"):
         options.replace(min_results=0)

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 from langchain_recall_signal import RecallResponse
 from recall_signal import SelectionReport
 from recall_signal.reports import MAX_DROPPED_IDS, SELECTION_REASONS
-from recall_signal.selection import Answer, SelectionOptions, select_page
+from recall_signal.selection import Answer, Select, SelectionOptions, select_page
 from tests.selection.fakes import (
     AsyncScripted,
     Listener,
@@ -103,7 +103,9 @@ def test_counts_add_up(total: int, data: st.DataObject) -> None:
     )
     ids = data.draw(st.lists(st.none() | st.just("same"), min_size=total, max_size=total))
     flow = select_page(QUESTION, ["text"] * total, ids, "unknown", options)
-    request = next(flow).request
+    step = next(flow)
+    assert isinstance(step, Select)
+    request = step.request
     labels, none = request.labels, request.none_label
     chosen = data.draw(st.lists(st.sampled_from(labels), unique=True))
     with pytest.raises(StopIteration) as ended:

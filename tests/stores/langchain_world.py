@@ -31,7 +31,7 @@ class Words(SparseEmbeddings):
         return [self.embed_query(text) for text in texts]
 
 
-def check_cosines(documents: Sequence[Document], encoder: Encoder, query: str) -> None:
+def check_cosines(documents: Sequence[Document], encoder: Embeddings, query: str) -> None:
     """Every cosine that is reported is numpy's."""
     asked = np.array(encoder.embed_query(query))
     for document in documents:
@@ -57,13 +57,14 @@ class StoreConformance(AdapterConformance):
     encoder_class = Encoder
     stored, asked = 120, 10
     page_sizes = (1, 10)
-    norms = (1.0, LONG, MIXED)
+    norms: ClassVar[Sequence[float | Sequence[float]]] = (1.0, LONG, MIXED)
     search: ClassVar[str] = "similarity"
     options: ClassVar[dict[str, Any]] = {}
     settings: ClassVar[dict[str, Any]] = {}
     source: ClassVar[str] = "store"
     unit_only: ClassVar[bool] = False
     ranks_by_cosine: ClassVar[bool] = True
+    _stores: ClassVar[dict[Any, Any]]
 
     def store(self, encoder: Embeddings) -> Any:
         """A new store without any document."""
@@ -101,7 +102,7 @@ class StoreConformance(AdapterConformance):
         if self.expected_reason is not None:
             return
         for norm, world in zip(self.norms, self._worlds(), strict=True):
-            wrapped, _ = self._build(world, 4)
+            wrapped: Any = self._build(world, 4)[0]
             response = wrapped.recall(world.queries[0])
             by_score = self.source == "store" and (norm == 1.0 or not self.unit_only)
             assert response.cosine_source == ("store" if by_score else "vectors")

@@ -64,6 +64,8 @@ class StoreConformance(AdapterConformance):
     mode: ClassVar[str] = "default"
     search: ClassVar[Mapping[str, Any]] = {}
     ranks_by_cosine: ClassVar[bool] = True
+    indexes: ClassVar[dict[Any, VectorStoreIndex]]
+    last: tuple[Any, Any, Any] = (None, None, None)
 
     def store(self, number: int) -> Any:
         """An empty store; `number` is another one for each."""
@@ -72,7 +74,7 @@ class StoreConformance(AdapterConformance):
     @classmethod
     def setup_class(cls) -> None:
         """One store for each set of texts and vectors: filling one takes longer than the rest."""
-        cls.indexes: dict[Any, VectorStoreIndex] = {}
+        cls.indexes = {}
 
     @classmethod
     def teardown_class(cls) -> None:
@@ -105,7 +107,7 @@ class StoreConformance(AdapterConformance):
 
     def pool_of(self, wrapped: Any, query: str) -> Pool:
         """That of the answer just given, where there is one: half of the searches are saved."""
-        asked, about, pool = getattr(self, "last", (None, None, None))
+        asked, about, pool = self.last
         return pool if asked is wrapped and about == query else super().pool_of(wrapped, query)
 
     async def ask_async(self, retriever: Any, query: str) -> Any:
@@ -152,6 +154,12 @@ def index_with_cosines(
     """An index on a store whose texts have these cosines with `QUERY`."""
     texts = [f"stored text {number}" for number in range(len(cosines))]
     return index_of(store, texts, vectors_with_cosines(QUERY_VECTOR, cosines, norm=norm))
+
+
+def ask_as_query(index: VectorStoreIndex, asked: str) -> None:
+    """Let the encoder of an index take this question for `QUERY`."""
+    assert isinstance(index._embed_model, Embedding)
+    index._embed_model.encoder.vectors[asked] = QUERY_VECTOR
 
 
 def page_of(items: Sequence[NodeWithScore], key: str = "recall") -> list[tuple[Any, ...]]:

@@ -322,7 +322,8 @@ def azure(hits: Sequence[Hit], hidden: bool = False, **settings: Any) -> Any:
 
 class _AzureSearchClient(SearchClient):
     def __init__(self, client: Any) -> None:
-        self.search, self._client = client.search, client._client
+        self.search = client.search  # type: ignore[method-assign]
+        self._client = client._client
 
     def close(self) -> None:
         """Nothing to close."""
@@ -350,6 +351,7 @@ def llama_azure(hits: Sequence[Hit], metric: str | None = "cosine") -> Any:
     """Args: metric: Of the index; None for a client that may not read it."""
     search = _azure_search(hits, False)
     client: Any = _AzureIndexClient(search, metric) if metric else _AzureSearchClient(search)
+    named: dict[str, Any] = {"index_name": "index"} if metric else {}
     return AzureAISearchVectorStore(
         search_or_index_client=client,
         async_search_or_index_client=None,
@@ -358,7 +360,7 @@ def llama_azure(hits: Sequence[Hit], metric: str | None = "cosine") -> Any:
         embedding_field_key="embedding",
         metadata_string_field_key="metadata",
         doc_id_field_key="doc_id",
-        **({"index_name": "index"} if metric else {}),
+        **named,
     )
 
 

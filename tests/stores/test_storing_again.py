@@ -52,7 +52,8 @@ def test_documents_go_back_into_chroma(store: Chroma, key: str) -> None:
 def test_indexing_knows_the_documents_again(store: Chroma) -> None:
     records = SQLRecordManager("notes", db_url="sqlite://")
     records.create_schema()
-    given = {"cleanup": "incremental", "source_id_key": "source", "key_encoder": "blake2b"}
+    given: dict[str, Any] = {"cleanup": "incremental", "source_id_key": "source"}
+    given["key_encoder"] = "blake2b"
 
     def indexed(some: list[Document]) -> Any:
         return index([d.model_copy(update={"id": None}) for d in some], records, store, **given)

@@ -56,7 +56,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             builder = builder.config(name, value)
         session = builder.getOrCreate()
         yield session
-        gateway = session.sparkContext._gateway
+        gateway: Any = session.sparkContext._gateway
         session.stop()
         gateway.shutdown()
         gateway.proc.stdin.close()
@@ -77,7 +77,7 @@ def ray() -> Iterator[Any]:
             num_cpus=2,
             include_dashboard=False,
             object_store_memory=80 * 2**20,
-            logging_level="ERROR",
+            logging_level=logging.ERROR,
             log_to_driver=False,
             _node_ip_address="127.0.0.1",
         )

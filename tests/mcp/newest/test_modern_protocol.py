@@ -15,12 +15,12 @@ PORT = 8123
 
 async def test_without_a_handshake(framework: Framework) -> None:
     server = create_mcp_server(framework.over())
-    async with mcp.Client(server, mode=MODERN) as client:
+    async with mcp.Client(server, mode=MODERN) as client:  # type: ignore[attr-defined]
         session = Session(client)
         assert [tool["name"] for tool in await session.tools()] == ["recall"]
         found = await session.call(query=QUERY)
         wrong = await session.call(query=QUERY, k=99)
-        with pytest.raises(mcp.MCPError, match="Unknown tool"):
+        with pytest.raises(mcp.MCPError, match="Unknown tool"):  # type: ignore[attr-defined]
             await session.call("recal", query=QUERY)
     assert found.page["recall"]["advice"] == "read"
     assert wrong.is_error

@@ -101,14 +101,14 @@ def test_a_streamed_call_that_was_cut_off_is_not_mended() -> None:
     """LangChain completes half the JSON of a chunk."""
 
     def half(prompt: str) -> AIMessage:
-        chunk = {
+        chunk: Any = {
             "name": "kept_results",
             "args": f'{{"keep": ["{labels_in(prompt)[0]}"',
             "id": "1",
             "index": 0,
             "type": "tool_call_chunk",
         }
-        mended = AIMessageChunk("", tool_call_chunks=[chunk]).tool_calls
+        mended = AIMessageChunk(content="", tool_call_chunks=[chunk]).tool_calls
         assert mended[0]["args"] == {"keep": [labels_in(prompt)[0]]}
         return AIMessage("", tool_calls=mended, response_metadata={"finish_reason": "length"})
 
@@ -130,7 +130,7 @@ class Streaming(ToolCalling):
         for name, part in parts:
             call: Any = {"name": name, "args": part, "id": None, "index": 0}
             call["id"] = "1" if name else None
-            message = AIMessageChunk("", tool_call_chunks=[call])
+            message = AIMessageChunk(content="", tool_call_chunks=[call])
             if self.end and not name:
                 message.response_metadata = {"finish_reason": self.end}
             if run_manager:
@@ -163,7 +163,7 @@ async def test_a_stream_has_to_say_how_it_ended(whole: bool, end: Any, reason: A
 
 
 @pytest.mark.parametrize("kind", [Scripted, AsyncScripted, ToolCalling])
-async def test_a_model_is_called_as_in_traces(kind: type[Scripted]) -> None:
+async def test_a_model_is_called_as_in_traces(kind: Any) -> None:
     class Deployed(kind):
         deployment_name: str = "team-gpt"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from langchain_classic.retrievers import ContextualCompressionRetriever
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from langchain_recall_signal import RecallRetriever, SelectorCompressor
 from recall_signal import ConfigurationError
@@ -41,9 +41,8 @@ async def test_the_model_is_a_child_of_the_retriever(
     make: Any, model: str | None, timeout: float | None
 ) -> None:
     retriever = wrapped(make(), selector_timeout=timeout).with_config({"run_name": "mine"})
-    outer = RunnableLambda(lambda q, config: retriever.invoke(q, config)).with_config(
-        {"run_name": "outer"}
-    )
+    inside: RunnableLambda[str, Any] = RunnableLambda(lambda q, config: retriever.invoke(q, config))
+    outer = inside.with_config({"run_name": "outer"})
     sync, not_sync = Listener(), Listener()
     outer.invoke(QUESTION, {"callbacks": [sync]})
     await retriever.ainvoke(QUESTION, {"callbacks": [not_sync]})
@@ -143,7 +142,7 @@ class Broken(Listener):
 
 async def test_an_event_that_fails_costs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     retriever = compressing(AsyncScripted(reply=keeping(0)))
-    config = {"callbacks": [Broken()]}
+    config: RunnableConfig = {"callbacks": [Broken()]}
     with caplog.at_level(logging.WARNING, logger="langchain_recall_signal"):
         assert len(retriever.invoke(QUESTION, config)) == 1
         assert len(await retriever.ainvoke(QUESTION, config)) == 1

@@ -242,7 +242,7 @@ def test_what_a_call_is_given_reaches_each_question() -> None:
 
 
 class Alone(Together):
-    embed_queries = None
+    embed_queries = None  # type: ignore[assignment]
 
 
 class Reranking(InMemoryVectorStore):
@@ -304,12 +304,15 @@ def test_qdrant_searches_by_vector_in_dense_mode_only() -> None:
 
 
 def test_an_encoder_of_the_core_takes_questions_together_where_it_can() -> None:
-    class Both(SettableEncoder):
+    class Single(SettableEncoder):
+        name = "single"
+
+    class Both(Single):
         def embed_queries(self, texts: list[str]) -> list[tuple[float, ...]]:
             return [(1.0, float(len(text))) for text in texts]
 
     assert EncoderEmbeddings(Both({})).embed_queries(["a", "bc"]) == [[1.0, 1.0], [1.0, 2.0]]
-    one_by_one = EncoderEmbeddings(SettableEncoder({"a": [1.0, 0.0], "bc": [0.0, 1.0]}))
+    one_by_one = EncoderEmbeddings(Single({"a": [1.0, 0.0], "bc": [0.0, 1.0]}))
     assert one_by_one.embed_queries(["a", "bc"]) == [[1.0, 0.0], [0.0, 1.0]]
 
 
@@ -397,7 +400,7 @@ async def test_a_fit_embeds_its_queries_together(way: str, refuses: str | None) 
 
 
 @pytest.mark.parametrize("answer", [float("nan"), float("inf"), "1.0"])
-def test_vectors_that_are_no_numbers_are_not_taken(answer: object) -> None:
+def test_vectors_that_are_no_numbers_are_not_taken(answer: Any) -> None:
     found = batches.embed_questions(lambda texts: [[0.5, answer]] * len(texts), ["a", "b"])
     assert found == [None, None]
 

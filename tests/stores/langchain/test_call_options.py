@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from langchain_community.vectorstores import LanceDB
+from langchain_core.embeddings import Embeddings
 from langchain_postgres import PGEngine, PGVectorStore
 from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig
 from langchain_redis import RedisConfig, RedisVectorStore
@@ -20,12 +21,13 @@ QUERY = "text number 3"
 TEXTS = [f"text number {n}" for n in range(12)]
 
 
-def check(store: Any, encoder: Encoder, *, unknown: bool = False, **options: Any) -> None:
+def check(store: Any, encoder: Embeddings | None, *, unknown: bool = False, **options: Any) -> None:
     """Never another number than numpy's, and the page the bare retriever's."""
     bare = store.as_retriever(search_kwargs={"k": 5, **options})
     expected = bare.invoke(QUERY)
     response = RecallRetriever(retriever=bare).recall(QUERY)
     assert [d.page_content for d in response.documents] == [d.page_content for d in expected]
+    assert encoder is not None
     check_cosines(response.documents, encoder, QUERY)
     if None in response.pool.cosines:
         assert unknown

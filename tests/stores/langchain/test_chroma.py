@@ -1,6 +1,6 @@
 """`Chroma` in its three spaces."""
 
-from typing import Any
+from typing import Any, ClassVar, Literal
 from uuid import uuid4
 
 import chromadb
@@ -18,7 +18,7 @@ CLIENT = chromadb.EphemeralClient(chromadb.Settings(anonymized_telemetry=False))
 
 
 class InChroma(FlatMetadata, StoreConformance):
-    space = "l2"
+    space: ClassVar[Literal["l2", "cosine", "ip"]] = "l2"
 
     def store(self, encoder: Embeddings) -> Any:
         return Chroma(
@@ -42,7 +42,7 @@ globals().update(conformance(InChroma, CASES))
 @pytest.mark.parametrize("said_in", ["collection_configuration", "collection_metadata"])
 def test_the_space_is_read_wherever_it_was_set(space: str, said_in: str) -> None:
     """If this fails, Chroma keeps its configuration elsewhere: change `_space` in the adapter."""
-    settings = {
+    settings: dict[str, Any] = {
         "collection_configuration": {"hnsw": {"space": space}},
         "collection_metadata": {"hnsw:space": space},
     }
@@ -66,7 +66,8 @@ async def test_a_record_without_text_leaves_the_page_as_it_is() -> None:
     store = Chroma(name, encoder, client=CLIENT, collection_metadata={"hnsw:space": "cosine"})
     kinds = [{"kind": "memo"}] * 5
     store.add_texts([f"t{n}" for n in range(1, 6)], kinds, [f"id{n}" for n in range(1, 6)])
-    store._collection.add(ids=["bare"], embeddings=[[1.0, 0.0]], metadatas=kinds[:1])
+    collection: Any = store._collection
+    collection.add(ids=["bare"], embeddings=[[1.0, 0.0]], metadatas=kinds[:1])
     for chosen in ({}, {"filter": {"kind": "memo"}}, {"ids": ["bare", "id1", "id2"]}):
         bare = store.as_retriever(search_kwargs={"k": 2, **chosen})
         wrapped = RecallRetriever(retriever=bare)
@@ -96,7 +97,8 @@ PART: Any = {"filter": {"tenant": "3"}}
 async def test_a_filter_that_leaves_few_records_costs_one_search(
     of_retriever: dict[str, Any], bound: dict[str, Any], of_call: dict[str, Any]
 ) -> None:
-    encoder, space = Encoder(), {"hnsw": {"space": "cosine"}}
+    encoder = Encoder()
+    space: Any = {"hnsw": {"space": "cosine"}}
     name = f"c{uuid4().hex}"
     store = Chroma(name, encoder, client=CLIENT, collection_configuration=space)
     numbers = range(70)

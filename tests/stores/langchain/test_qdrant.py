@@ -82,9 +82,11 @@ async def test_the_collection_decides_and_not_an_unvalidated_setting(
     store.add_texts([f"text {n}" for n in range(12)])
     wrapped = RecallRetriever.from_vectorstore(store, k=5)
     response = wrapped.recall("a query")
-    query = np.array(store.embeddings.embed_query("a query"))
+    encoder = store.embeddings
+    assert encoder is not None
+    query = np.array(encoder.embed_query("a query"))
     texts = [document.page_content for document in response.documents]
-    exact = np.array(store.embeddings.embed_documents(texts)) @ query / norm**2
+    exact = np.array(encoder.embed_documents(texts)) @ query / norm**2
     assert response.pool.cosines[:5] == pytest.approx(exact, abs=1e-4)
     by_score = norm == 1.0 or distance is Distance.COSINE
     assert response.cosine_source == ("store" if by_score else "vectors")

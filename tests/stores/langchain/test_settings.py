@@ -43,7 +43,7 @@ class TestLanceDB:
 
     @pytest.fixture(params=[LanceDB, CommunityLanceDB])
     def make(self, request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-        def make(encoder: Encoder, metric: str | None = None) -> Any:
+        def make(encoder: Encoder, metric: Any = None) -> Any:
             is_new = request.param is LanceDB
             argument = {"embedding_function" if is_new else "embedding": encoder}
             store = request.param(uri=str(tmp_path), **argument)

@@ -61,7 +61,7 @@ def test_a_space_that_is_not_known() -> None:
         configuration: ClassVar[dict[str, Any]] = {"hnsw": None, "spann": {"space": "jaccard"}}
 
     class Store:
-        client = Collection()
+        client: Collection | None = Collection()
 
     assert adapter.score_kind(Store(), "default") is ScoreKind.UNKNOWN
     Store.client = None

@@ -104,7 +104,8 @@ class TestAutoMerging:
         context.docstore.add_documents([*children, parent])
         index = VectorStoreIndex(children, storage_context=context, embed_model=encoder())
         leaves: Any = index.as_retriever(similarity_top_k=4)
-        return AutoMergingRetriever(RecallRetriever(leaves) if wrap else leaves, context)
+        inner: Any = RecallRetriever(leaves) if wrap else leaves
+        return AutoMergingRetriever(inner, context)
 
     def test_around(self) -> None:
         """A parent's score is the mean of its children's; its cosine is that of the best one."""

@@ -17,6 +17,7 @@ from tests.stores.llama_store_cases import (
     OTHER_NORMS,
     QUERY,
     StoreConformance,
+    ask_as_query,
     index_with_cosines,
     page_of,
 )
@@ -82,6 +83,7 @@ def test_a_vector_index(store: LanceDBVectorStore, metric: Any, kind: Any) -> No
     twice the cosine distance in `HnswSq`: there the vectors that hits carry decide."""
     index = index_with_cosines(store, COSINES)
     partitions = {"num_partitions": 2} | ({"num_sub_vectors": 4} if kind is IvfPq else {})
+    assert store.table is not None
     store.table.create_index("vector", config=kind(distance_type=metric, **partitions))
     response = recalled(store, index=index)
     assert response.cosine_source == ("store" if kind is IvfFlat else "vectors")
@@ -91,6 +93,7 @@ def test_a_vector_index(store: LanceDBVectorStore, metric: Any, kind: Any) -> No
 
 def test_an_index_of_words_is_none_of_vectors(store: LanceDBVectorStore) -> None:
     index = index_with_cosines(store, COSINES)
+    assert store.table is not None
     store.table.create_fts_index("text")
     assert recalled(store, index=index).cosine_source == "store"
 
@@ -101,7 +104,7 @@ def test_full_text_search_makes_the_best_hit_one(store: LanceDBVectorStore) -> N
     store.query_type = "fts"
     bare = index.as_retriever(similarity_top_k=3)
     asked = "text 299"
-    index._embed_model.encoder.vectors[asked] = [1.0, *[0.0] * 15]
+    ask_as_query(index, asked)
     assert bare.retrieve(asked)[0].score == 1.0
     response = RecallRetriever(bare).recall(asked)
     assert page_of(response.nodes) == page_of(bare.retrieve(asked))
@@ -139,6 +142,7 @@ def test_a_metric_that_is_not_known(
     store: LanceDBVectorStore, metric: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index_with_cosines(store, COSINES)
+    assert store.table is not None
     store.table.create_index("vector", config=IvfFlat(num_partitions=2))
 
     class Stats:

@@ -1,6 +1,6 @@
 """Postgres with pgvector: the cosine, except where text ranks are mixed in or MMR chooses."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -18,6 +18,7 @@ from tests.stores.llama_store_cases import (
     OTHER_NORMS,
     QUERY,
     StoreConformance,
+    ask_as_query,
     index_with_cosines,
     page_of,
 )
@@ -51,7 +52,7 @@ class Postgres:
 
 
 class PostgresConformance(StoreConformance):
-    norms = (1.0, *OTHER_NORMS)
+    norms: ClassVar[Sequence[float | Sequence[float]]] = (1.0, *OTHER_NORMS)
     settings: ClassVar[dict[str, Any]] = {}
 
     def store(self, number: int) -> Any:
@@ -95,7 +96,7 @@ async def test_cosines_and_text_ranks_on_one_page(mode: str) -> None:
     store = Postgres.store(f"mixed_{mode}", hybrid_search=True, text_search_config="english")
     index = index_with_cosines(store, [0.9, 0.4, 0.2, -0.3])
     asked = "text 3"
-    index._embed_model.encoder.vectors[asked] = [1.0, *[0.0] * (DIMENSION - 1)]
+    ask_as_query(index, asked)
     bare = index.as_retriever(vector_store_query_mode=mode, similarity_top_k=2, sparse_top_k=1)
     found = bare.retrieve(asked)
     assert found[-1].metadata["number"] == 3

@@ -23,6 +23,7 @@ from tests.stores.llama_store_cases import (
     OTHER_NORMS,
     QUERY,
     StoreConformance,
+    ask_as_query,
     index_with_cosines,
     page_of,
 )
@@ -58,7 +59,8 @@ def empty_store(distance: Distance = Distance.COSINE, **settings: Any) -> Qdrant
     QdrantVectorStore("texts", client, dense_config=dense, **settings)._create_collection(
         "texts", DIMENSION
     )
-    return QdrantVectorStore("texts", client, Async(client), **settings)
+    aclient: Any = Async(client)
+    return QdrantVectorStore("texts", client, aclient, **settings)
 
 
 hybrid_store = partial(empty_store, enable_hybrid=True, sparse_doc_fn=words, sparse_query_fn=words)
@@ -100,7 +102,7 @@ def test_what_fusion_scores_is_never_taken_for_a_cosine() -> None:
     index = index_with_cosines(hybrid_store(), [0.12, 0.11, 0.1])
     bare = index.as_retriever(vector_store_query_mode="hybrid", similarity_top_k=3)
     asked = "stored text 0"  # by its words the first text is the best one as well
-    index._embed_model.encoder.vectors[asked] = [1.0, *[0.0] * (DIMENSION - 1)]
+    ask_as_query(index, asked)
     assert bare.retrieve(asked)[0].score == 1.0
     response = RecallRetriever(bare).recall(asked)
     assert page_of(response.nodes) == page_of(bare.retrieve(asked))
@@ -112,11 +114,12 @@ async def test_a_sparse_search_gets_its_cosines_from_the_dense_vectors() -> None
     index = index_with_cosines(hybrid_store(), [0.4, 0.3, 0.2])
     bare = index.as_retriever(vector_store_query_mode="sparse", similarity_top_k=3)
     asked = "text 2"
-    index._embed_model.encoder.vectors[asked] = [1.0, *[0.0] * (DIMENSION - 1)]
+    ask_as_query(index, asked)
     response = RecallRetriever(bare).recall(asked)
     assert response.nodes[0].score == 2.0
     assert response.pool.cosines[0] == pytest.approx(0.2, abs=1e-4)
-    assert sorted(response.pool.cosines) == pytest.approx([0.2, 0.3, 0.4], abs=1e-4)
+    cosines: Any = response.pool.cosines
+    assert sorted(cosines) == pytest.approx([0.2, 0.3, 0.4], abs=1e-4)
     assert (await RecallRetriever(bare).arecall(asked)).to_dict() == response.to_dict()
 
 
@@ -134,7 +137,8 @@ def test_a_collection_of_another_distance_than_the_store_was_told() -> None:
 
 
 def test_an_asynchronous_client_alone_tells_nothing() -> None:
-    store = QdrantVectorStore("texts", aclient=Async(QdrantClient(":memory:")))
+    aclient: Any = Async(QdrantClient(":memory:"))
+    store = QdrantVectorStore("texts", aclient=aclient)
     adapter: Any = find_adapter(store)
     assert kind_of(store) is ScoreKind.UNKNOWN
     hits = index_with_cosines(empty_store(), [0.5]).as_retriever().retrieve(QUERY)
