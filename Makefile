@@ -94,7 +94,7 @@ test-python: $(UV)        ## PYTHON=python3.13: the core and both frameworks on 
 	$(UV) pip install --quiet --python .venv-$(PYTHON)/bin/python --constraints .ci/constraints.txt --editable '.[all]' --group test
 	.venv-$(PYTHON)/bin/python -m pytest $(PARALLEL) $(WITHOUT_SERVERS) --ignore tests/golden # figures go with one Python
 
-lint: $(VENV)/.dev        ## ruff, mypy and deptry
+lint: $(VENV)/.stores     ## ruff, mypy and deptry
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy

@@ -1,4 +1,7 @@
-"""Run mypy and the core's tests side by side, and print what each said when it is done."""
+"""Run mypy and the core's tests side by side, and print what each said when it is done.
+
+mypy reads the tests that are run here; the others need the stores, which `make lint` installs.
+"""
 
 import subprocess
 import sys
@@ -14,9 +17,10 @@ PYTEST = [
     "-m",
     "not timing",
 ]
+TESTS = ["tests/core", "tests/calibration"]
 PARTS = {
-    "mypy": ["mypy"],
-    "pytest": [*PYTEST, "tests/core", "tests/calibration"],
+    "mypy": ["mypy", "core", "integrations", *TESTS],
+    "pytest": [*PYTEST, *TESTS],
 }
 
 

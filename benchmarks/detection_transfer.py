@@ -21,7 +21,7 @@ from recall_signal.calibration import _scale as scale
 from recall_signal.calibration import _word_scale as word_scale
 from recall_signal.calibration._estimate import FEWEST_OF_A_CLASS, FEWEST_PAST
 from recall_signal.calibration._observation import observe
-from recall_signal.calibration._word_scale import Seen
+from recall_signal.calibration._word_scale import WitnessPair
 from recall_signal.calibration._words_estimate import WordScores, estimate_words
 from recall_signal.evaluation import _metrics as metrics
 from recall_signal.evaluation._metrics import Bools, Floats
@@ -125,7 +125,7 @@ def _settings(mode: str) -> Iterator[Setting]:
             yield setting
 
 
-def _seen(source: Source) -> tuple[WordScores, list[Seen | None]]:
+def _seen(source: Source) -> tuple[WordScores, list[WitnessPair | None]]:
     """Both witnesses of the searches of a fit, and of each query of the set."""
     scores = word_scores_of(source)
     return scores, [
@@ -137,7 +137,7 @@ def _table(
     unit: Unit,
     mode: str,
     settings: list[Setting],
-    seen: tuple[WordScores, list[Seen | None]],
+    seen: tuple[WordScores, list[WitnessPair | None]],
 ) -> _Table | None:
     dev = draws_of(unit.source, unit.kind, "dev")[:DRAWS]
     if not dev:
@@ -155,7 +155,7 @@ def _gaps(
     mode: str,
     settings: list[Setting],
     scores: WordScores,
-    queries: list[Seen | None],
+    queries: list[WitnessPair | None],
 ) -> NDArray[np.float64]:
     """The gap of one draw at every setting, `[settings]`."""
     tops = unit.tops(draw)
@@ -179,7 +179,10 @@ def _gaps(
 
 
 def _found(
-    mode: str, scores: WordScores, past: Sequence[Seen], queries: Sequence[Seen | None]
+    mode: str,
+    scores: WordScores,
+    past: Sequence[WitnessPair],
+    queries: Sequence[WitnessPair | None],
 ) -> Bools:
     """True for each query that reads moderate or high, going by both witnesses alone."""
     given = replace(scores, past=past)

@@ -25,7 +25,7 @@ from recall_signal.calibration import _fit as fit
 from recall_signal.calibration._observation import Observation, observe, top_of
 from recall_signal.calibration._pseudo_queries import PseudoQuery
 from recall_signal.calibration._rule import Judgement
-from recall_signal.calibration._word_scale import Seen
+from recall_signal.calibration._word_scale import WitnessPair
 from recall_signal.confidence import RecallConfidence
 from recall_signal.evaluation import _metrics as metrics
 from recall_signal.evaluation import _qpp as statistics
@@ -81,7 +81,7 @@ class FitMemory:
     def __init__(self) -> None:
         self._vocabulary: Vocabulary | None = None
         self._observations: dict[tuple[int, PseudoQuery | None], tuple[Pool, Observation]] = {}
-        self._seen: dict[int, Seen | None] = {}
+        self._seen: dict[int, WitnessPair | None] = {}
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -100,7 +100,7 @@ class FitMemory:
                 self._observations[key] = (pool, observe(pool, query, pseudo_query))
             return self._observations[key][1]
 
-        def both(observation: Observation, vocabulary: Vocabulary) -> Seen | None:
+        def both(observation: Observation, vocabulary: Vocabulary) -> WitnessPair | None:
             if id(observation) not in self._seen:
                 self._seen[id(observation)] = seen(observation, vocabulary)
             return self._seen[id(observation)]

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import isfinite
 from numbers import Real
-from typing import Any, SupportsFloat, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex, TypeAlias, cast
 
 from recall_signal.errors import ConfigurationError, InvalidInputError
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 __all__ = [
+    "Numbers",
     "finite_column",
     "finite_or_none",
     "finite_values",
     "require_number",
     "require_share",
 ]
+
+Numbers: TypeAlias = "Sequence[SupportsFloat | None] | NDArray[Any]"
+"""A data column as it is accepted: built-in numbers, numpy's, or an array of one dimension."""
 
 
 def finite_or_none(value: object, expected: str) -> float | None:

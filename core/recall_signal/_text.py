@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
-__all__ = ["encodable", "is_blank", "visible_line"]
+__all__ = ["encodable", "is_blank", "unique_keys", "visible_line"]
 
 _HIDDEN = (
     # Control and format characters, surrogates, private use, and planes without any character:
@@ -66,3 +67,15 @@ def is_blank(text: str) -> bool:
     if len(text) > _HUGE:
         return not text.strip()
     return not any(found[0].isprintable() for found in _MAYBE_VISIBLE.finditer(text))
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make the object of these pairs, as `object_pairs_hook` of `json.loads`.
+
+    Raises:
+        ValueError: A key comes twice; Python would keep the last one in silence.
+    """
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise ValueError("a key that comes twice")
+    return values

@@ -8,11 +8,10 @@ built-in `sum` of floats changed in 3.12.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import dist, fsum, sqrt
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
-from recall_signal._numbers import finite_or_none, finite_values
+from recall_signal._numbers import Numbers, finite_or_none, finite_values
 from recall_signal._pydantic import construct_trusted, copy_with
 from recall_signal._words import term_coverage as measure_coverage
 from recall_signal.confidence import Level, RecallConfidence, unknown
@@ -27,12 +26,7 @@ from recall_signal.thresholds import (
     thresholds_in_force,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 __all__ = ["Calibrator", "assess", "require_calibrator"]
-
-Values: TypeAlias = "Sequence[float | None] | NDArray[Any]"
 
 
 class Calibrator(Protocol):
@@ -48,9 +42,9 @@ class Calibrator(Protocol):
 
 
 def assess(
-    cosines: Values | Pool,
+    cosines: Numbers | Pool,
     *,
-    scores: Values | None = None,
+    scores: Numbers | None = None,
     thresholds: Thresholds | None = None,
     calibration: Calibrator | None = None,
     term_coverage: float | None = None,
@@ -112,7 +106,7 @@ def require_calibrator(calibration: object) -> None:
 
 
 def _uncalibrated(
-    cosines: Values, scores: Values | None, cuts: Thresholds
+    cosines: Numbers, scores: Numbers | None, cuts: Thresholds
 ) -> tuple[RecallConfidence, list[float]]:
     """Return the signal, and the cosines that it rests on from high to low."""
     ranked, count = _ranked(cosines)
@@ -144,7 +138,7 @@ def _share(value: float) -> float | None:
     raise InvalidInputError(f"term_coverage must lie between 0 and 1, got {share}")
 
 
-def _ranked(values: Values | None) -> tuple[list[float], int]:
+def _ranked(values: Numbers | None) -> tuple[list[float], int]:
     """Return the finite values from high to low, and the number of all values."""
     if values is None:
         return [], 0

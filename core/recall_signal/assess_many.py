@@ -151,7 +151,7 @@ def assess_many(
             measured, `unknown`.
         scores: Keyword or hybrid scores of the same queries, in either form. They decide only
             where no cosine is usable; these rows go through `assess` one by one.
-        thresholds: Other cuts than the default ones.
+        thresholds: Other thresholds than the default ones.
         calibration: Decides the level where cosines are usable. A `Baseline` takes the
             rows as a stream, one by one.
         term_coverage: `[queries]`, 0 to 1, NaN or null where it is not known; without candidates
@@ -167,7 +167,7 @@ def assess_many(
 
     if calibration is not None:
         require_calibrator(calibration)
-    cuts = thresholds_in_force(thresholds)
+    in_force = thresholds_in_force(thresholds)
     rows = read_rows(cosines)
     other = None if scores is None else read_rows(scores)
     if other is not None and len(other) != len(rows):
@@ -189,7 +189,7 @@ def assess_many(
         coverage=coverage is not None,
         rationale=rationale,
     )
-    task = Task(rows, other, cuts, calibration, coverage, out, counts)
+    task = Task(rows, other, in_force, calibration, coverage, out, counts)
     task.run()
     return Assessments(out, counts)
 

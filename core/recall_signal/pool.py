@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from recall_signal.errors import InvalidInputError
 
-__all__ = ["DEFAULT_POOL_SIZE", "Pool"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["DEFAULT_POOL_SIZE", "Pool", "Values"]
+
+Values: TypeAlias = "Sequence[float | None] | NDArray[Any]"
+"""A column of a pool: one number per candidate, None or NaN where there is none."""
 
 DEFAULT_POOL_SIZE = 50
 """Candidates of a pool by default."""
@@ -30,12 +37,12 @@ class Pool:
             text.
     """
 
-    cosines: Sequence[float | None]
+    cosines: Values
     ids: Sequence[str | None] | None = None
     texts: Sequence[str | None] | None = None
-    scores: Sequence[float | None] | None = None
+    scores: Values | None = None
     query: str | None = None
-    rerank_scores: Sequence[float | None] | None = None
+    rerank_scores: Values | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.query, str | None):

@@ -7,11 +7,12 @@ formula is refused, with its reason, instead of being guessed at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import StrEnum
 from math import isfinite, log
+from typing import SupportsFloat
 
-from recall_signal._numbers import finite_or_none
+from recall_signal._numbers import Numbers, finite_or_none
 from recall_signal.errors import ConfigurationError
 
 __all__ = [
@@ -136,7 +137,7 @@ def parse_score_kind(kind: ScoreKind | str) -> ScoreKind:
         ) from None
 
 
-def to_cosine(score: float | None, kind: ScoreKind | str) -> float | None:
+def to_cosine(score: SupportsFloat | None, kind: ScoreKind | str) -> float | None:
     """Convert one score to the raw cosine behind it, not clipped.
 
     Args:
@@ -165,7 +166,7 @@ def as_number(score: object) -> float | None:
 
 
 def to_cosines(
-    scores: Sequence[float | None], kind: ScoreKind | str
+    scores: Numbers, kind: ScoreKind | str
 ) -> tuple[list[float | None] | None, str | None]:
     """Convert a result list to cosines, or give the reason why that is impossible.
 

@@ -23,13 +23,12 @@ from langchain_recall_signal._reader import Reader
 from langchain_recall_signal._reranker import Reranker
 from langchain_recall_signal._search import Retrieve
 from langchain_recall_signal._tap import current_recorder
-from recall_signal._flow.embedding import Embed
-from recall_signal._steps.compute import Compute
+from recall_signal._flow.embedding import Embed, EmbedQuery
+from recall_signal._steps.compute import CallStore, Compute
 from recall_signal._wrapper.model_calls import Model
 from recall_signal._wrapper.runtime import Runtime
 from recall_signal.reranking import Rerank
 from recall_signal.selection import Answer, Select
-from recall_signal.stores._vectors import CallStore, EmbedQuery
 
 __all__ = ["AsyncLangChainBackend", "LangChainBackend", "LangChainRuntime"]
 

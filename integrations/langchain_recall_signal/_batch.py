@@ -27,11 +27,13 @@ from recall_signal._wrapper.batches import EmbedQueries, embed_questions, embedd
 __all__ = ["Batch", "batch_of"]
 
 Configs: TypeAlias = RunnableConfig | list[RunnableConfig] | None
-Vector: TypeAlias = list[float] | None
+QueryVector: TypeAlias = list[float] | None
 Page: TypeAlias = list[Document]
-Ask: TypeAlias = Callable[[str, RunnableConfig, Vector], Page]
-AsyncAsk: TypeAlias = Callable[[str, RunnableConfig, Vector], Coroutine[Any, Any, Page]]
-Part: TypeAlias = tuple[list[str], list[RunnableConfig], list[Vector]]
+RetrieveOne: TypeAlias = Callable[[str, RunnableConfig, QueryVector], Page]
+RetrieveOneAsync: TypeAlias = Callable[
+    [str, RunnableConfig, QueryVector], Coroutine[Any, Any, Page]
+]
+BatchPart: TypeAlias = tuple[list[str], list[RunnableConfig], list[QueryVector]]
 
 
 class _Retriever(Protocol):
@@ -112,7 +114,7 @@ class Batch:
             return_exceptions: Whether an error stands in the place of a page.
         """
         configs = get_config_list(config, len(questions))
-        ask: Ask = self._invoke
+        ask: RetrieveOne = self._invoke
         if self.is_local and not isinstance(config, list) and _is_unseen(configs[0]):
             ask = partial(self._search, CallbackManagerForRetrieverRun.get_noop_manager())
         if return_exceptions:
@@ -128,7 +130,7 @@ class Batch:
     ) -> list[Page]:
         """`run`, asynchronously."""
         configs = get_config_list(config, len(questions))
-        ask: AsyncAsk = self._ainvoke
+        ask: RetrieveOneAsync = self._ainvoke
         if return_exceptions:
             ask = partial(_caught_async, ask)
         parts, limit = self._parts(questions, configs), configs[0].get("max_concurrency")
@@ -137,12 +139,12 @@ class Batch:
             pages += await gather_with_concurrency(limit, *map(ask, *part))
         return pages
 
-    def _parts(self, questions: list[str], configs: list[RunnableConfig]) -> Iterator[Part]:
+    def _parts(self, questions: list[str], configs: list[RunnableConfig]) -> Iterator[BatchPart]:
         """Yield the questions in parts, with their configurations and vectors."""
         for part in parts_of(len(questions)):
             yield questions[part], configs[part], embed_questions(self.embed, questions[part])
 
-    def _invoke(self, question: str, config: RunnableConfig, vector: Vector) -> Page:
+    def _invoke(self, question: str, config: RunnableConfig, vector: QueryVector) -> Page:
         return self.retriever.invoke(question, config, _vector=vector, **self.kwargs)
 
     def _search(
@@ -150,14 +152,14 @@ class Batch:
         run_manager: CallbackManagerForRetrieverRun,
         question: str,
         config: RunnableConfig,
-        vector: Vector,
+        vector: QueryVector,
     ) -> Page:
         """Do what `invoke` does, without starting a run that nobody sees."""
         return self.retriever._get_relevant_documents(
             question, run_manager=run_manager, _config=config, _vector=vector, **self.kwargs
         )
 
-    async def _ainvoke(self, question: str, config: RunnableConfig, vector: Vector) -> Page:
+    async def _ainvoke(self, question: str, config: RunnableConfig, vector: QueryVector) -> Page:
         return await self.retriever.ainvoke(question, config, _vector=vector, **self.kwargs)
 
 
@@ -167,7 +169,7 @@ def _is_unseen(config: RunnableConfig) -> bool:
     return not (manager.handlers or manager.inheritable_handlers)
 
 
-def _caught(ask: Ask, question: str, config: RunnableConfig, vector: Vector) -> Page:
+def _caught(ask: RetrieveOne, question: str, config: RunnableConfig, vector: QueryVector) -> Page:
     """Return an error in place of the page, as LangChain's own `batch` does."""
     try:
         return ask(question, config, vector)
@@ -176,7 +178,7 @@ def _caught(ask: Ask, question: str, config: RunnableConfig, vector: Vector) -> 
 
 
 async def _caught_async(
-    ask: AsyncAsk, question: str, config: RunnableConfig, vector: Vector
+    ask: RetrieveOneAsync, question: str, config: RunnableConfig, vector: QueryVector
 ) -> Page:
     try:
         return await ask(question, config, vector)

@@ -21,9 +21,9 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, R
 from langchain_recall_signal._reporter import reporter
 from langchain_recall_signal._response import RecallResponse
 from langchain_recall_signal._steps import (
+    GraphSteps,
     Run,
     Step,
-    Steps,
     as_runnable,
     as_step,
     attempted,
@@ -146,7 +146,7 @@ class _Search:
     retriever: Step
     rewriter: Step
 
-    def look_up(self, given: object, **options: object) -> Steps:
+    def look_up(self, given: object, **options: object) -> GraphSteps:
         """Return the variables of the prompt, and the response."""
         asked, history = _read(given)
         question = asked

@@ -14,9 +14,9 @@ from langgraph.graph import END, START, StateGraph
 
 from langchain_recall_signal._reporter import reporter
 from langchain_recall_signal._steps import (
+    GraphSteps,
     Run,
     Step,
-    Steps,
     as_runnable,
     as_step,
     attempted,
@@ -77,7 +77,7 @@ def corrective_graph(
     with `{"question": ...}`. The decision is in the state, and in the custom stream as
     `{"recall": {"level", "decision", "rewrites"}}`.
 
-    Steps may be Runnables (models and tools are), functions, or coroutine functions; the last
+    GraphSteps may be Runnables (models and tools are), functions, or coroutine functions; the last
     kind only for `ainvoke`. What `retriever` and `answer` raise passes through. A web search
     or a rewrite that raises costs only itself, and the state says so.
 
@@ -138,17 +138,17 @@ class _Nodes:
     searcher: Step
     rewriter: Any  # a step, where the policy rewrites
 
-    def begin(self, state: CorrectiveState) -> Steps:
+    def begin(self, state: CorrectiveState) -> GraphSteps:
         yield from ()
         return self.policy.begin(state["question"])
 
-    def retrieve(self, state: CorrectiveState) -> Steps:
+    def retrieve(self, state: CorrectiveState) -> GraphSteps:
         response = yield Run(self.retriever, state["query"])
         items = response.page_items()
         read = partial(self.policy.retrieved, items, response, self.id_key)
         return (yield from computed_if(read, is_large=is_large(items)))
 
-    def signal(self, state: CorrectiveState) -> Steps:
+    def signal(self, state: CorrectiveState) -> GraphSteps:
         yield from ()
         recall, rewrites = state.get("recall"), state["rewrites"]
         update = self.policy.decide(recall, rewrites)
@@ -156,7 +156,7 @@ class _Nodes:
         get_stream_writer()({"recall": event})
         return update
 
-    def rewrite(self, state: CorrectiveState) -> Steps:
+    def rewrite(self, state: CorrectiveState) -> GraphSteps:
         given = {key: state.get(key) for key in ("question", "query", "recall")}
         query = ""
         try:
@@ -165,7 +165,7 @@ class _Nodes:
             survive("rewrite", error)
         return self.policy.rewritten(query, state["query"], state["rewrites"])
 
-    def web_search(self, state: CorrectiveState) -> Steps:
+    def web_search(self, state: CorrectiveState) -> GraphSteps:
         failed: str | None = None
         items: list[ToolItem] = []
         try:
@@ -175,7 +175,7 @@ class _Nodes:
             failed = survive("web search", error)
         return self.policy.searched_web(items, failed, state.get("recall"))
 
-    def answer(self, state: CorrectiveState) -> Steps:
+    def answer(self, state: CorrectiveState) -> GraphSteps:
         kept = ("question", "query", "recall", "source", "caution")
         given = {key: state.get(key) for key in kept}
         documents = [Document(**document) for document in state["documents"]]

@@ -50,7 +50,7 @@ class RecallState(AgentState[Any]):
     recall_fallbacks: NotRequired[Annotated[int, OmitFromInput, count_fallbacks]]
 
 
-class RecallMiddleware(AgentMiddleware[RecallState, Any]):
+class RecallMiddleware(AgentMiddleware[Any, Any]):
     """Puts the recall signal into the state, and offers fallback tools only after a weak recall.
 
     The model sees a fallback tool only after a search of this turn whose advice is "fallback"

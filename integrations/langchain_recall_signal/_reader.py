@@ -25,7 +25,7 @@ from langchain_recall_signal._tap import Tap, tap_of, tapped
 from langchain_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from recall_signal import ScoreKind
 from recall_signal._flow.backend import Flow
-from recall_signal.stores._vectors import CallStore
+from recall_signal._steps.compute import CallStore
 
 __all__ = ["Reader"]
 

@@ -35,7 +35,7 @@ class RecallRoute:
         return {"read": self.relevant, "fallback": self.absent, "undecided": self.unknown}[todo]
 
     @property
-    def path_map(self) -> dict[str, str]:
+    def path_map(self) -> dict[Any, str]:
         """The three names, for `add_conditional_edges`: with it LangGraph draws the branches."""
         return {name: name for name in (self.relevant, self.absent, self.unknown)}
 

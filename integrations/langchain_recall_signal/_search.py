@@ -21,18 +21,18 @@ from langchain_recall_signal._tap import Recorder
 from langchain_recall_signal.stores import Hits
 from recall_signal import InvalidResultError, ScoreKind
 from recall_signal._flow.backend import Flow
-from recall_signal._flow.values import Candidates, Search, has_settled_page, validate_page
+from recall_signal._flow.values import Candidates, SearchFlow, has_settled_page, validate_page
 from recall_signal._steps.driver import contained_steps, passed_through
 from recall_signal._steps.failures import contained, original, raise_original
 from recall_signal._wrapper.call_arguments import check_arguments
 from recall_signal._wrapper.declared_scores import scores_under
 from recall_signal.stores import ScoreReading
 
-__all__ = ["Call", "Method", "Retrieve"]
+__all__ = ["Call", "Retrieve", "RunMethod"]
 
 log = logging.getLogger(__name__)
 
-Method: TypeAlias = Literal["invoke", "ainvoke"]
+RunMethod: TypeAlias = Literal["invoke", "ainvoke"]
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class Call:
         reader: Reader,
         k: int | None,
         kwargs: dict[str, object],
-        method: Method,
+        method: RunMethod,
         question: str,
         vector: Sequence[float] | None = None,
     ) -> None:
@@ -88,7 +88,7 @@ class Call:
         self.kwargs, self.question = kwargs, question
         self.passes_k = self.limit is not None and reader.takes_k[method]
 
-    def steps(self) -> Search[Document]:
+    def steps(self) -> SearchFlow[Document]:
         """Call the retriever and read the result.
 
         Raises:
@@ -103,7 +103,7 @@ class Call:
                 return (yield from self._composite(tree, target))
         return (yield from self._single())
 
-    def _single(self) -> Search[Document]:
+    def _single(self) -> SearchFlow[Document]:
         """Call a retriever of one store, or one that nothing is known of.
 
         A wider search and the sight of its scores are extra steps: where they fail, the retriever
@@ -159,7 +159,9 @@ class Call:
             settled = not (yield from reader.dropped(hits, limit, self.kwargs))
         return candidates, settled
 
-    def _composite(self, tree: ArmTree, target: Runnable[str, list[Document]]) -> Search[Document]:
+    def _composite(
+        self, tree: ArmTree, target: Runnable[str, list[Document]]
+    ) -> SearchFlow[Document]:
         """Call a composite on views of its parts, and read what they have seen."""
         reader = self.reader
         try:

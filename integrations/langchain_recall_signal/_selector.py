@@ -39,7 +39,7 @@ from recall_signal.selection import (
 
 __all__ = ["RunnableSelector"]
 
-Step: TypeAlias = Runnable[SelectionRequest, Answer]
+AnswerStep: TypeAlias = Runnable[SelectionRequest, Answer]
 Chain: TypeAlias = Runnable[Any, Any]
 """Chat model, or chain around one, whatever it takes and gives."""
 
@@ -59,7 +59,7 @@ class RunnableSelector:
         ConfigurationError: It is none of these.
     """
 
-    step: Step
+    step: AnswerStep
     native_async: bool
     holds_loop: bool
 
@@ -107,7 +107,7 @@ _UNREADABLE = Answer(None, "")
 """The answer of a model whose own chain could not read it."""
 
 
-def _chat(model: Chain, structured: bool | None) -> Step:
+def _chat(model: Chain, structured: bool | None) -> AnswerStep:
     runner = None if structured is False else _structured(model)
     if runner is None and structured:
         raise ConfigurationError(f"{type(model).__name__} has no structured output")
@@ -182,7 +182,7 @@ def _structured(model: Chain) -> Chain | None:
     return runner
 
 
-def _custom(selector: Selector) -> Step:
+def _custom(selector: Selector) -> AnswerStep:
     if hasattr(selector, "aselect"):
         return RunnableLambda(selector.select, afunc=selector.aselect)
     return RunnableLambda(selector.select)

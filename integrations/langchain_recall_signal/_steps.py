@@ -21,9 +21,9 @@ from recall_signal._steps.failures import contained, original
 from recall_signal._steps.timeouts import Workers
 
 __all__ = [
+    "GraphSteps",
     "Run",
     "Step",
-    "Steps",
     "as_runnable",
     "as_step",
     "attempted",
@@ -58,7 +58,7 @@ class Run:
     extra: bool = False
 
 
-Steps = Generator[Run | Compute, Any, Update]
+GraphSteps = Generator[Run | Compute, Any, Update]
 
 
 def attempted(
@@ -69,7 +69,7 @@ def attempted(
     return contained(lambda: read(said))
 
 
-def as_runnable(steps: Callable[..., Steps], name: str) -> Step:
+def as_runnable(steps: Callable[..., GraphSteps], name: str) -> Step:
     """Make a runnable of both kinds from one flow; further arguments of a call reach the flow."""
     workers = Workers()
 

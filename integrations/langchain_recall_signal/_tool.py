@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -15,13 +14,13 @@ from langchain_recall_signal._reporter import holds_wrapper, reporter
 from recall_signal import ConfigurationError
 from recall_signal._steps.timeouts import Workers
 from recall_signal.agents._tool import is_large, tool_answer, tool_failure
-from recall_signal.agents._tool_settings import MAX_K, ToolArgument, require_parts, tool_settings
+from recall_signal.agents._tool_settings import MAX_K, ToolArguments, require_parts, tool_settings
 
 __all__ = ["create_recall_tool", "must_propagate"]
 
 log = logging.getLogger(__name__)
 
-Answer = tuple[str, dict[str, Any]]
+ContentAndArtifact = tuple[str, dict[str, Any]]
 """Content for the model, artifact for the program."""
 
 
@@ -30,7 +29,7 @@ def create_recall_tool(
     name: str,
     description: str,
     *,
-    allow: Collection[ToolArgument] = (),
+    allow: ToolArguments = (),
     max_k: int = MAX_K,
 ) -> StructuredTool:
     """Make a tool that searches with a `RecallRetriever`.
@@ -65,7 +64,7 @@ def create_recall_tool(
     require_parts(settings, reranker=wrapper.reranker, selector=wrapper.selector)
     workers = Workers()
 
-    def search(query: str, config: RunnableConfig, **options: int | None) -> Answer:
+    def search(query: str, config: RunnableConfig, **options: int | None) -> ContentAndArtifact:
         try:
             if retriever is wrapper:
                 response = wrapper.recall(query, config, **options)
@@ -75,7 +74,9 @@ def create_recall_tool(
         except Exception as error:
             return _failed(error)
 
-    async def asearch(query: str, config: RunnableConfig, **options: int | None) -> Answer:
+    async def asearch(
+        query: str, config: RunnableConfig, **options: int | None
+    ) -> ContentAndArtifact:
         try:
             if retriever is wrapper:
                 response = await wrapper.arecall(query, config, **options)
@@ -104,7 +105,7 @@ def must_propagate(error: Exception) -> bool:
     return errors is not None and isinstance(error, errors.GraphBubbleUp)
 
 
-def _failed(error: Exception) -> Answer:
+def _failed(error: Exception) -> ContentAndArtifact:
     if must_propagate(error):
         raise error
     log.warning("the retriever failed in a tool: %s", type(error).__name__)

@@ -21,9 +21,10 @@ from llama_index_recall_signal._question import Question, are_only, note_own_vec
 from llama_index_recall_signal._reader import Reader, StoreChecks, reader_of
 from recall_signal._flow.backend import Flow
 from recall_signal._pydantic import copy_with
+from recall_signal._steps.compute import CallStore
 from recall_signal.reports import CosineSource
 from recall_signal.stores import ScoreReading, Vector
-from recall_signal.stores._vectors import FINAL_REASONS, CallStore, resolve_cosines
+from recall_signal.stores._vectors import FINAL_REASONS, resolve_cosines
 
 __all__ = ["Arms", "StoreChecks"]
 

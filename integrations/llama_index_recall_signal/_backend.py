@@ -15,15 +15,14 @@ from llama_index_recall_signal._quiet_search import asearch, search
 from llama_index_recall_signal._reader import StoreChecks
 from llama_index_recall_signal._reranker import Reranker
 from llama_index_recall_signal._search import Retrieve
-from recall_signal._flow.embedding import Embed
+from recall_signal._flow.embedding import Embed, EmbedQuery
 from recall_signal._steps.blocking import run_apart
-from recall_signal._steps.compute import Compute
+from recall_signal._steps.compute import CallStore, Compute
 from recall_signal._steps.timeouts import Workers
 from recall_signal._wrapper.model_calls import Model
 from recall_signal._wrapper.runtime import Runtime
 from recall_signal.reranking import Rerank
 from recall_signal.selection import Answer, Select
-from recall_signal.stores._vectors import CallStore, EmbedQuery
 
 __all__ = ["AsyncLlamaIndexBackend", "LlamaIndexBackend", "LlamaIndexRuntime"]
 

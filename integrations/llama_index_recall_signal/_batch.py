@@ -15,10 +15,10 @@ from llama_index_recall_signal._internals import DEFAULT_MODE, VectorSearch
 from llama_index_recall_signal._question import note_own_vector
 from recall_signal._wrapper.batches import embed_questions, embedder_of, parts_of
 
-__all__ = ["Ask", "AsyncAsk", "caught", "caught_async", "embedded"]
+__all__ = ["RetrieveOne", "RetrieveOneAsync", "caught", "caught_async", "embedded"]
 
-Ask: TypeAlias = Callable[[QueryType], list[NodeWithScore]]
-AsyncAsk: TypeAlias = Callable[[QueryType], Coroutine[Any, Any, list[NodeWithScore]]]
+RetrieveOne: TypeAlias = Callable[[QueryType], list[NodeWithScore]]
+RetrieveOneAsync: TypeAlias = Callable[[QueryType], Coroutine[Any, Any, list[NodeWithScore]]]
 
 
 def embedded(
@@ -56,7 +56,7 @@ def _own(question: str, vector: list[float] | None, encoder: BaseEmbedding | Non
     return bundle
 
 
-def caught(ask: Ask, query: QueryType) -> list[NodeWithScore]:
+def caught(ask: RetrieveOne, query: QueryType) -> list[NodeWithScore]:
     """Return an error in place of the nodes, as `batch` in LangChain does."""
     try:
         return ask(query)
@@ -64,7 +64,7 @@ def caught(ask: Ask, query: QueryType) -> list[NodeWithScore]:
         return cast("list[NodeWithScore]", error)
 
 
-async def caught_async(ask: AsyncAsk, query: QueryType) -> list[NodeWithScore]:
+async def caught_async(ask: RetrieveOneAsync, query: QueryType) -> list[NodeWithScore]:
     """`caught`, asynchronously."""
     try:
         return await ask(query)

@@ -26,7 +26,7 @@ from llama_index_recall_signal._reader import Reader
 from recall_signal._flow.backend import Flow
 from recall_signal._flow.embedding import EmbeddingCache
 from recall_signal._flow.flow import recall_flow, run_flow, run_flow_async
-from recall_signal._flow.values import Candidates, FlowSettings, Outcome, Search
+from recall_signal._flow.values import Candidates, FlowSettings, Outcome, SearchFlow
 from recall_signal._steps.driver import contained_steps
 from recall_signal._steps.failures import original
 from recall_signal._steps.timeouts import Workers
@@ -126,11 +126,11 @@ class RecallPostprocessor(SignalSettings, BaseNodePostprocessor):
             self._settings = replace(self._settings, cache=EmbeddingCache())
             self._identity = identity
 
-    def _read(self, reader: Reader, nodes: list[NodeWithScore]) -> Search[NodeWithScore]:
+    def _read(self, reader: Reader, nodes: list[NodeWithScore]) -> SearchFlow[NodeWithScore]:
         """Return the nodes with what is known of them; where reading it fails, the nodes alone."""
         page, key = range(len(nodes)), self.score_key
 
-        def read() -> Search[NodeWithScore]:
+        def read() -> SearchFlow[NodeWithScore]:
             scored = None if key is None else scored_under(key, nodes)
             return (yield from reader.read_query(nodes, page, scored))
 

@@ -81,7 +81,7 @@ class RecallQueryEngine(OptionsQueryEngine):
         response_synthesizer: BaseSynthesizer | None = None,
         *,
         retriever: BaseRetriever | None = None,
-        node_postprocessors: list[BaseNodePostprocessor] | None = None,
+        node_postprocessors: Sequence[BaseNodePostprocessor] | None = None,
         metadata_key: str | None = None,
         on_absent: OnAbsent = "answer",
         refusal: str = REFUSAL,
@@ -93,7 +93,9 @@ class RecallQueryEngine(OptionsQueryEngine):
             settings["metadata_key"] = metadata_key
         if retriever is not None and query_engine is None:
             self._engine: BaseQueryEngine = RetrieverQueryEngine(
-                _recalling(retriever, settings), response_synthesizer, node_postprocessors
+                _recalling(retriever, settings),
+                response_synthesizer,
+                [*(node_postprocessors or ())],
             )
         elif retriever is None and isinstance(query_engine, BaseQueryEngine):
             if response_synthesizer is not None or node_postprocessors is not None:

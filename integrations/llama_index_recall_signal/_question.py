@@ -14,12 +14,11 @@ from weakref import ref
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import QueryBundle
 
-from recall_signal._flow.embedding import VectorMismatch, cosines_of
+from recall_signal._flow.embedding import EmbedQuery, VectorMismatch, cosines_of
 from recall_signal._steps.driver import Steps, contained_steps
 from recall_signal._steps.failures import original
 from recall_signal._text import is_blank
 from recall_signal.stores import Vector
-from recall_signal.stores._vectors import EmbedQuery
 
 __all__ = ["Question", "are_only", "is_reworded", "note_own_vector"]
 

@@ -16,7 +16,7 @@ from llama_index_recall_signal._question import Question
 from llama_index_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from llama_index_recall_signal.stores._base import AnyAdapter, Vectors
 from recall_signal import ScoreKind
-from recall_signal._flow.values import Candidates, Search
+from recall_signal._flow.values import Candidates, SearchFlow
 from recall_signal._steps.failures import contained, original
 from recall_signal.stores import ScoreReading
 from recall_signal.stores._reader import StoreReader
@@ -99,7 +99,7 @@ class Reader(StoreReader[AnyAdapter]):
         hits: Sequence[NodeWithScore] | None = None,
         *,
         seen: bool = True,
-    ) -> Search[NodeWithScore]:
+    ) -> SearchFlow[NodeWithScore]:
         """`read_nodes` of a search for the question; else compare the stored vectors with it."""
         reason = None
         if items and not self._is_by_words:
@@ -127,7 +127,7 @@ class Reader(StoreReader[AnyAdapter]):
         hits: Sequence[NodeWithScore] | None = None,
         *,
         seen: bool = True,
-    ) -> Search[NodeWithScore]:
+    ) -> SearchFlow[NodeWithScore]:
         """Return what was found, with its cosines.
 
         Args:

@@ -26,8 +26,8 @@ from llama_index_recall_signal._backend import (
     LlamaIndexRuntime,
 )
 from llama_index_recall_signal._batch import (
-    Ask,
-    AsyncAsk,
+    RetrieveOne,
+    RetrieveOneAsync,
     caught,
     caught_async,
     embedded,
@@ -247,7 +247,7 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
             return_exceptions: Whether an error stands in the place of a query's nodes.
             **options: As in `retrieve`.
         """
-        ask: Ask = partial(self.retrieve, **options)
+        ask: RetrieveOne = partial(self.retrieve, **options)
         if return_exceptions:
             ask = partial(caught, ask)
         parts = self._embedded(queries)
@@ -257,7 +257,7 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
         self, queries: Sequence[QueryType], *, return_exceptions: bool = False, **options: Any
     ) -> list[list[NodeWithScore]]:
         """`batch`, asynchronously: a few queries at a time, as LlamaIndex runs jobs."""
-        ask: AsyncAsk = partial(self.aretrieve, **options)
+        ask: RetrieveOneAsync = partial(self.aretrieve, **options)
         if return_exceptions:
             ask = partial(caught_async, ask)
         parts = self._embedded(queries)

@@ -32,13 +32,13 @@ from llama_index_recall_signal._question import is_reworded
 from llama_index_recall_signal._reader import Reader, StoreChecks, reader_of
 from recall_signal import ScoreKind
 from recall_signal._flow.backend import Flow
-from recall_signal._flow.values import Candidates, Search, validate_page
+from recall_signal._flow.values import Candidates, SearchFlow, validate_page
+from recall_signal._steps.compute import CallStore
 from recall_signal._steps.driver import contained_steps, passed_through
 from recall_signal._steps.failures import original, raise_original
 from recall_signal._text import is_blank
 from recall_signal._wrapper.settings import RetrieverSettings
 from recall_signal.stores import ScoreReading
-from recall_signal.stores._vectors import CallStore
 
 __all__ = ["Call", "Retrieve"]
 
@@ -121,7 +121,7 @@ class Call:
             return False
         return self.arms is None or not self.arms.is_doubted
 
-    def steps(self) -> Search[NodeWithScore]:
+    def steps(self) -> SearchFlow[NodeWithScore]:
         """Call the retriever, once, and read the result.
 
         Raises:
@@ -154,7 +154,7 @@ class Call:
             log.warning("reading the arms failed: %s", type(original(error)).__name__)
             return None
 
-    def _searched(self, search: VectorSearch) -> Search[NodeWithScore]:
+    def _searched(self, search: VectorSearch) -> SearchFlow[NodeWithScore]:
         """Search wider, as an extra step: only what the retriever raises itself is raised."""
         reader, hits = self.reader, list[NodeWithScore]()
         try:
@@ -180,10 +180,10 @@ class Call:
 
     def _read(
         self, returned: list[NodeWithScore], hits: list[NodeWithScore] | None = None
-    ) -> Search[NodeWithScore]:
+    ) -> SearchFlow[NodeWithScore]:
         """Return what was found; where reading it fails, the page alone."""
 
-        def read() -> Search[NodeWithScore]:
+        def read() -> SearchFlow[NodeWithScore]:
             if hits is None:
                 page: Sequence[int] = range(len(returned[: self.k]))
                 scored = None if self.score_key is None else scored_under(self.score_key, returned)
@@ -201,7 +201,7 @@ class Call:
             page = range(len(returned[: self.k if hits is None else None]))
             return Candidates(returned, page, reason="adapter_failed")
 
-    def _unseen(self, search: VectorSearch) -> Search[NodeWithScore]:
+    def _unseen(self, search: VectorSearch) -> SearchFlow[NodeWithScore]:
         """Call the retriever for the page alone; its scores are not read."""
         self.reader.ids.clear()
         own = self._narrow(search)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from recall_signal._steps.timeouts import Workers
 from recall_signal.agents._tool import is_large, tool_answer, tool_failure
 from recall_signal.agents._tool_settings import (
     MAX_K,
-    ToolArgument,
+    ToolArguments,
     ToolSettings,
     require_parts,
     tool_settings,
@@ -125,7 +125,7 @@ def create_recall_tool(
     name: str,
     description: str,
     *,
-    allow: Collection[ToolArgument] = (),
+    allow: ToolArguments = (),
     max_k: int = MAX_K,
 ) -> RecallTool:
     """Make a tool that searches with a `RecallRetriever`.

@@ -13,14 +13,14 @@ from llama_index.core.workflow import Context, Workflow, step
 from llama_index_recall_signal._retriever import RecallRetriever
 from llama_index_recall_signal._steps import as_step, attempted, said_text
 from llama_index_recall_signal._workflow_events import (
-    Answer,
+    AnswerEvent,
     CorrectiveAnswer,
     CorrectiveStart,
-    Found,
+    FoundEvent,
     RecallDecision,
-    Rewrite,
-    Search,
-    SearchWeb,
+    RewriteEvent,
+    SearchEvent,
+    SearchWebEvent,
 )
 from recall_signal._steps.failures import original
 from recall_signal._steps.timeouts import Workers
@@ -34,10 +34,10 @@ __all__ = ["CorrectiveWorkflow"]
 
 log = logging.getLogger(__name__)
 
-_NEXT: dict[Decision, type[Answer | Rewrite | SearchWeb]] = {
-    "answer": Answer,
-    "rewrite": Rewrite,
-    "web_search": SearchWeb,
+_NEXT: dict[Decision, type[AnswerEvent | RewriteEvent | SearchWebEvent]] = {
+    "answer": AnswerEvent,
+    "rewrite": RewriteEvent,
+    "web_search": SearchWebEvent,
 }
 
 
@@ -94,21 +94,23 @@ class CorrectiveWorkflow(Workflow):
         super().__init__(timeout=timeout, **settings)
 
     @step
-    async def begin(self, ev: CorrectiveStart) -> Search:
+    async def begin(self, ev: CorrectiveStart) -> SearchEvent:
         """Take the question."""
-        return Search(question=ev.question, query=ev.question)
+        return SearchEvent(question=ev.question, query=ev.question)
 
     @step
-    async def retrieve(self, ev: Search) -> Found:
+    async def retrieve(self, ev: SearchEvent) -> FoundEvent:
         """Search the store."""
         response = await self._retriever.arecall(ev.query)
         items, id_key = response.page_items(), self._retriever.settings.id_key
         read = partial(self._policy.retrieved, items, response, id_key)
         found = await self._workers.run_if(read, is_large=is_large(items))
-        return Found(**ev.carry(**found))
+        return FoundEvent(**ev.carry(**found))
 
     @step
-    async def signal(self, ctx: Context, ev: Found) -> Answer | Rewrite | SearchWeb:
+    async def signal(
+        self, ctx: Context, ev: FoundEvent
+    ) -> AnswerEvent | RewriteEvent | SearchWebEvent:
         """Decide by the signal, and announce the decision in the stream."""
         update = self._policy.decide(ev.recall, ev.rewrites)
         decision: Decision = update["decision"]
@@ -118,7 +120,7 @@ class CorrectiveWorkflow(Workflow):
         return _NEXT[decision](**ev.carry(caution=update["caution"]))
 
     @step
-    async def rewrite(self, ev: Rewrite) -> Search | SearchWeb:
+    async def rewrite(self, ev: RewriteEvent) -> SearchEvent | SearchWebEvent:
         """Rewrite the query; a failure costs only the rewrite."""
         given = {key: getattr(ev, key) for key in ("question", "query", "recall")}
         query = ""
@@ -128,11 +130,11 @@ class CorrectiveWorkflow(Workflow):
         except Exception as error:
             log.warning("the rewrite failed: %s", type(original(error)).__name__)
         update = self._policy.rewritten(query, ev.query, ev.rewrites)
-        following = Search if update.pop("decision") == "retrieve" else SearchWeb
+        following = SearchEvent if update.pop("decision") == "retrieve" else SearchWebEvent
         return following(**ev.carry(**update))
 
     @step
-    async def web_search(self, ev: SearchWeb) -> Answer:
+    async def web_search(self, ev: SearchWebEvent) -> AnswerEvent:
         """Search the web; without hits the stored documents are left, with a caution."""
         failed: str | None = None
         items: list[ToolItem] = []
@@ -142,10 +144,10 @@ class CorrectiveWorkflow(Workflow):
         except Exception as error:
             failed = type(original(error)).__name__
             log.warning("the web search failed: %s", failed)
-        return Answer(**ev.carry(**self._policy.searched_web(items, failed, ev.recall)))
+        return AnswerEvent(**ev.carry(**self._policy.searched_web(items, failed, ev.recall)))
 
     @step
-    async def answer(self, ev: Answer) -> CorrectiveAnswer:
+    async def answer(self, ev: AnswerEvent) -> CorrectiveAnswer:
         """Answer from the documents."""
         kept = ("question", "query", "recall", "source", "caution")
         given = {key: getattr(ev, key) for key in kept}

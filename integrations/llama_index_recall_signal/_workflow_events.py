@@ -10,15 +10,15 @@ from recall_signal.agents._corrective import Decision, Source
 from recall_signal.confidence import Level
 
 __all__ = [
-    "Answer",
+    "AnswerEvent",
     "CorrectiveAnswer",
+    "CorrectiveEvent",
     "CorrectiveStart",
-    "Found",
+    "FoundEvent",
     "RecallDecision",
-    "Rewrite",
-    "Search",
-    "SearchWeb",
-    "State",
+    "RewriteEvent",
+    "SearchEvent",
+    "SearchWebEvent",
 ]
 
 
@@ -75,7 +75,7 @@ class CorrectiveAnswer(StopEvent):
         return self.answer
 
 
-class State(Event):
+class CorrectiveEvent(Event):
     """The whole state, in each event: plain JSON, so a run can be saved at any step."""
 
     question: str
@@ -89,24 +89,24 @@ class State(Event):
 
     def carry(self, **changed: Any) -> dict[str, Any]:
         """Return the fields of the next event: this state with changes."""
-        return {**{name: getattr(self, name) for name in State.model_fields}, **changed}
+        return {**{name: getattr(self, name) for name in CorrectiveEvent.model_fields}, **changed}
 
 
-class Search(State):
+class SearchEvent(CorrectiveEvent):
     """Search the store."""
 
 
-class Found(State):
+class FoundEvent(CorrectiveEvent):
     """The store was searched."""
 
 
-class Rewrite(State):
+class RewriteEvent(CorrectiveEvent):
     """Put the query into other words."""
 
 
-class SearchWeb(State):
+class SearchWebEvent(CorrectiveEvent):
     """Search the web."""
 
 
-class Answer(State):
+class AnswerEvent(CorrectiveEvent):
     """Answer from the documents."""

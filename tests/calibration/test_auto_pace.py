@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from recall_signal import Pool
 from recall_signal._steps.driver import drive
 from recall_signal._wrapper.auto_pace import Abandoned, Pace, Politeness, Unmeasurable, Wait
 from recall_signal._wrapper.auto_queries import QueryCounter
-from recall_signal.calibration._check import Ask, Embed
+from recall_signal.calibration._requests import EmbedTexts, Search
 from tests.calibration.auto_toys import Clock
 
 POOL = Pool([0.5])
@@ -42,7 +42,7 @@ class Bench:
         self.clock.now += seconds
         self.meanwhile()
 
-    def ask(self, query: str) -> Pool:
+    def search(self, query: str, ahead: Sequence[str]) -> Pool:
         self.asked.append(query)
         self.clock.now += self.took
         self.during()
@@ -50,7 +50,7 @@ class Bench:
             raise self.errors.pop(0)
         return self.pool
 
-    def embed(self, texts: Any) -> Any:
+    def embed_texts(self, texts: Any) -> Any:
         return texts
 
 
@@ -178,6 +178,6 @@ def test_texts_are_embedded_when_no_query_runs() -> None:
 
 def test_requests_know_who_carries_them_out() -> None:
     bench = Bench()
-    assert Ask("q").by(bench) is POOL
-    assert Embed(["a"]).by(bench) == ["a"]
+    assert Search("q").by(bench) is POOL
+    assert EmbedTexts(["a"]).by(bench) == ["a"]
     assert Wait(1.0).by(bench) is None

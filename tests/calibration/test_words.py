@@ -23,7 +23,7 @@ from recall_signal.calibration._baseline import CalibrationWithBaseline
 from recall_signal.calibration._corpus_size import estimate_size
 from recall_signal.calibration._lines import MIN_TRAFFIC
 from recall_signal.calibration._word_scale import (
-    Seen,
+    WitnessPair,
     WordLine,
     WordScale,
     label_line,
@@ -306,7 +306,7 @@ def test_one_text_sent_again_and_again_hardly_moves_anything(top: float) -> None
 
 
 def test_a_scale_by_hand() -> None:
-    probes = [Seen(n / 100, ((0.0, 0.0),), False) for n in range(100)]
+    probes = [WitnessPair(n / 100, ((0.0, 0.0),), False) for n in range(100)]
     scale = null_word_scale(probes, [], 50.0, None)
     assert scale is not None
     tail = sum(range(94, 100)) / 600
@@ -323,19 +323,19 @@ def test_a_scale_by_hand() -> None:
 @pytest.mark.parametrize(
     ("probes", "pseudo"),
     [
-        ([Seen(0.5, ((0.0, 0.0),))] * 20, []),
-        ([Seen(n / 20) for n in range(20)], []),
-        ([Seen(n / 20, ((0.0, 0.0),)) for n in range(20)], [Seen(-60.0)] * 20),
+        ([WitnessPair(0.5, ((0.0, 0.0),))] * 20, []),
+        ([WitnessPair(n / 20) for n in range(20)], []),
+        ([WitnessPair(n / 20, ((0.0, 0.0),)) for n in range(20)], [WitnessPair(-60.0)] * 20),
     ],
     ids=["all alike", "no texts", "pieces far below"],
 )
-def test_where_there_is_no_scale(probes: list[Seen], pseudo: list[Seen]) -> None:
+def test_where_there_is_no_scale(probes: list[WitnessPair], pseudo: list[WitnessPair]) -> None:
     assert null_word_scale(probes, pseudo, 100.0, 100) is None
 
 
 def test_probes_in_other_languages_are_left_out_where_there_are_enough() -> None:
-    own = [Seen(n / 100, ((0.0, 0.0),), False) for n in range(40)]
-    foreign = [Seen(0.39, ((0.0, 1.0),), True)] * 3
+    own = [WitnessPair(n / 100, ((0.0, 0.0),), False) for n in range(40)]
+    foreign = [WitnessPair(0.39, ((0.0, 1.0),), True)] * 3
     here, there = (null_word_scale(probes, [], 90.0, None) for probes in (own, own + foreign))
     assert here is not None
     assert there is not None
@@ -343,7 +343,7 @@ def test_probes_in_other_languages_are_left_out_where_there_are_enough() -> None
 
 
 def test_labels_that_run_the_other_way_make_no_line() -> None:
-    rows = [(Seen(0.4 + n / 100, ((0.0, 0.5),), False), n < 20) for n in range(40)] * 20
+    rows = [(WitnessPair(0.4 + n / 100, ((0.0, 0.5),), False), n < 20) for n in range(40)] * 20
     assert label_line(SCALE, rows) is None
 
 
@@ -354,7 +354,7 @@ def test_coverage_that_runs_the_other_way_counts_for_nothing_beyond_the_statisti
         relevant = n % 2 > 0
         covered = random.random() * (0.2 if relevant else 1.0)
         top = random.gauss(0.75 if relevant else 0.45, 0.03)
-        rows.append((Seen(top, ((0.0, covered),), False), relevant))
+        rows.append((WitnessPair(top, ((0.0, covered),), False), relevant))
     line = label_line(SCALE, rows)
     assert line is not None
     assert line.per_cosine > 0.0

@@ -13,7 +13,7 @@ import pytest
 from recall_signal import Calibration
 from recall_signal.cli._backends import SearchResult, load_framework
 from recall_signal.cli._demo import _run as module
-from recall_signal.cli._demo._stats import KINDS, SECTIONS
+from recall_signal.cli._demo._stats import QUESTION_KINDS, SECTIONS
 from recall_signal.confidence import LEVELS
 from tests.cli.fakes import invoke
 from tests.openai_server import OpenAIServer, completion
@@ -64,7 +64,7 @@ def by_section(printed: str) -> dict[tuple[str, str], list[tuple[str | None, ...
     rows = rows_of(printed)
     counted: dict[tuple[str, str], list[tuple[str | None, ...]]] = {}
     for section in SECTIONS:
-        for kind in KINDS:
+        for kind in QUESTION_KINDS:
             counted[section, kind] = rows[: SIZES[section]]
             rows = rows[SIZES[section] :]
     return counted
@@ -92,7 +92,7 @@ def test_one_row_a_question(printed: str) -> None:
 
 def test_the_summary_counts_the_rows(printed: str) -> None:
     counts = summaries(printed)
-    assert list(counts) == [(section, kind) for section in SECTIONS for kind in KINDS]
+    assert list(counts) == [(section, kind) for section in SECTIONS for kind in QUESTION_KINDS]
     for (section, kind), rows in by_section(printed).items():
         levels, rest = counts[section, kind]
         assert levels == [[row[2] for row in rows].count(level) for level in LEVELS[:4]]

@@ -11,7 +11,15 @@ from recall_signal import RecallConfidence, SelectionReport
 from recall_signal.cli._backends import Hit, SearchResult
 from recall_signal.cli._demo._run import SMALL_TALK, ScriptedSelector
 from recall_signal.cli._demo._sentences import same_levels, summary, uncalibrated
-from recall_signal.cli._demo._stats import KINDS, Kind, Question, Result, Section, Tally, tally
+from recall_signal.cli._demo._stats import (
+    QUESTION_KINDS,
+    Question,
+    QuestionKind,
+    Result,
+    Section,
+    Tally,
+    tally,
+)
 from recall_signal.cli._demo._tables import results_table, selection_lines, summary_table
 from recall_signal.cli._terminal import selection_text
 from recall_signal.confidence import Level, unknown
@@ -20,7 +28,11 @@ from tests.cli.fakes import printed, recording_terminal
 
 
 def asked(
-    kind: Kind, confidence: RecallConfidence, *ids: str, text: str = "q", section: Section = "main"
+    kind: QuestionKind,
+    confidence: RecallConfidence,
+    *ids: str,
+    text: str = "q",
+    section: Section = "main",
 ) -> Result:
     answers = frozenset({"m1"}) if kind == "stored" else frozenset()
     question = Question(text, kind, section, answers)
@@ -51,7 +63,7 @@ def test_tally() -> None:
         asked("off_topic", LOW),
         asked("off_topic", HIGH, section="hard"),
     ]
-    stored, near_miss, off_topic = (tally(results, "main", kind) for kind in KINDS)
+    stored, near_miss, off_topic = (tally(results, "main", kind) for kind in QUESTION_KINDS)
     levels: Counter[Level] = Counter({"high": 1, "low": 1, "unknown": 1})
     assert stored == Tally("main", "stored", 3, levels, 1, 1, 2, 1)
     assert (near_miss.read, near_miss.right, near_miss.answered) == (1, None, None)

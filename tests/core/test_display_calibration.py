@@ -10,7 +10,7 @@ from recall_signal import Calibration, MissingDependencyError, assess
 from recall_signal.calibration._probability import Platt
 from recall_signal.calibration._scale import NULL_SLOPE, Scale
 from recall_signal.confidence import LEVELS
-from recall_signal.display._calibration_plot import KINDS, plot_calibration
+from recall_signal.display._calibration_plot import KIND_NAMES, plot_calibration
 
 ANCHORS = (
     ("probes", (0.17, 0.21, 0.25)),
@@ -46,7 +46,7 @@ def boxes(ax: Any) -> list[tuple[float, float]]:
 def test_every_kind_has_its_box() -> None:
     ax: Any = plot_calibration(calibration())
     ax.figure.canvas.draw()
-    assert [label.get_text() for label in ax.get_yticklabels()] == list(KINDS.values())
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(KIND_NAMES.values())
     expected = [(0.17, 0.25), (0.25, 0.37), (0.2, 0.4), (0.4, 0.6), (0.46, 0.67)]
     assert boxes(ax) == [pytest.approx(box) for box in expected]
     medians = [line.get_xdata()[0] for line in ax.lines]
@@ -57,7 +57,7 @@ def test_every_kind_has_its_box() -> None:
 
 def test_only_what_is_there_is_drawn() -> None:
     ax = plot_calibration(calibration(quartiles=ANCHORS[:1], answerable=()))
-    assert [label.get_text() for label in ax.get_yticklabels()] == [KINDS["probes"]]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [KIND_NAMES["probes"]]
     bare = plot_calibration(calibration(quartiles=(), answerable=()))
     bare.figure.canvas.draw()
     low, high = bare.get_xlim()

@@ -17,7 +17,13 @@ from recall_signal import Pool, RecallConfidence, Thresholds, assess
 from recall_signal._flow.backend import Request
 from recall_signal._flow.embedding import Embed, EmbeddingCache, VectorMismatch
 from recall_signal._flow.flow import is_optional, recall_flow
-from recall_signal._flow.values import Candidates, FixedCalibration, FlowSettings, Outcome, Search
+from recall_signal._flow.values import (
+    Candidates,
+    FixedCalibration,
+    FlowSettings,
+    Outcome,
+    SearchFlow,
+)
 from recall_signal._steps.compute import Compute
 from recall_signal._steps.driver import drive, drive_async
 from recall_signal.reports import NOT_CONFIGURED, SelectionReport
@@ -89,7 +95,7 @@ class World:
         return [request.texts for request in self.requests if isinstance(request, Embed)]
 
 
-def search() -> Search[Item]:
+def search() -> SearchFlow[Item]:
     found: Candidates[Item] = yield Fetch()
     return found
 
@@ -151,7 +157,7 @@ NEAR, FAR, ACROSS = ITEMS
 def test_a_selection_inside_speaks_for_the_page_that_it_left(
     made: Any, page: list[Item], adopted: SelectionReport
 ) -> None:
-    def searching() -> Search[Item]:
+    def searching() -> SearchFlow[Item]:
         for report, left in made:
             publish_selection(report, left)
         yield Fetch()
@@ -657,7 +663,7 @@ def test_a_stop_iteration_of_the_retriever_is_raised_as_it_is() -> None:
 
 
 def test_a_stop_iteration_that_the_flow_handles_ends_nothing() -> None:
-    def flow() -> Search[Item]:
+    def flow() -> SearchFlow[Item]:
         try:
             yield Fetch()
         except StopIteration:
@@ -728,7 +734,7 @@ async def test_a_flow_that_may_not_see_an_error_ends_with_it(error: type[BaseExc
     """Left to the collector it would end at any moment: also while CPython sets a variable."""
     ended: list[str] = []
 
-    def flow(name: str) -> Search[Item]:
+    def flow(name: str) -> SearchFlow[Item]:
         try:
             yield Fetch()
         finally:

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from recall_signal import ScoreKind
-from recall_signal._steps.compute import Compute
+from recall_signal._flow.embedding import EmbedQuery
+from recall_signal._steps.compute import CallStore, Compute
 from recall_signal._steps.driver import drive
 from recall_signal.stores import ScoreReading, read_scores
 from recall_signal.stores._vectors import (
-    CallStore,
-    EmbedQuery,
     NormCheck,
     VectorSource,
     resolve_cosines,

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from recall_signal import InvalidInputError, ScoreKind
+from recall_signal._steps.compute import CallStore
 from recall_signal._steps.driver import drive
 from recall_signal.stores import ScoreReading, unit_only
 from recall_signal.stores._reader import StoreReader
-from recall_signal.stores._vectors import CallStore, NormCheck
+from recall_signal.stores._vectors import NormCheck
 
 FOUR = SimpleNamespace(scores=[0.9, 0.5, 0.4, None])
 
@@ -125,7 +126,7 @@ def test_only_a_plain_search_shows_a_kind_that_is_the_other_way_round() -> None:
 
 
 def test_what_an_adapter_reads_is_checked() -> None:
-    fits = ScoreReading([np.float32(0.9), 0.5, 0.4, None], "store")
+    fits = ScoreReading([np.float32(0.9), 0.5, 0.4, None], "store")  # type: ignore[list-item]
     cosines = reader(Adapter(read=fits)).read(FOUR).cosines
     assert cosines == pytest.approx([0.9, 0.5, 0.4, None])
     assert cosines is not None
@@ -221,9 +222,9 @@ def test_the_memory_of_the_wrapper_goes_along() -> None:
     ("reading", "enough"),
     [
         (ScoreReading([0.9], "store"), True),
-        (ScoreReading(np.array([0.9, 0.1]), "store"), True),
+        (ScoreReading(np.array([0.9, 0.1]), "store"), True),  # type: ignore[arg-type]
         (ScoreReading(None, scores=[7.0]), True),
-        (ScoreReading(None, scores=np.array([7.0, 2.0])), True),
+        (ScoreReading(None, scores=np.array([7.0, 2.0])), True),  # type: ignore[arg-type]
         (ScoreReading(None, reason="no_scores"), False),
         (ScoreReading([], "store"), True),
         (ScoreReading([], "store", for_unit_vectors=True), True),

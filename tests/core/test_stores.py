@@ -57,7 +57,7 @@ def test_what_float_would_take_is_no_number_all_the_same(given: Any) -> None:
 
 
 def test_numbers_of_other_libraries_become_plain() -> None:
-    read = validated(ScoreReading([np.float32(0.5), None]), 2).cosines
+    read = validated(ScoreReading([np.float32(0.5), None]), 2).cosines  # type: ignore[list-item]
     assert read is not None
     assert [type(value) for value in read] == [float, type(None)]
     plain = ScoreReading([0.5, None])

@@ -228,7 +228,7 @@ class Keywords:
     """Reads scores as they come out of numpy."""
 
     def read(self, store: Any, hits: Any) -> ScoreReading:
-        return ScoreReading(None, scores=np.asarray(hits.scores))
+        return ScoreReading(None, scores=np.asarray(hits.scores))  # type: ignore[arg-type]
 
 
 async def test_any_list_of_numbers_is_a_reading(wrap: Wrap) -> None:

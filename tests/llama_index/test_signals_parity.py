@@ -15,7 +15,12 @@ from llama_index.core.workflow import Context
 
 from langchain_recall_signal import SelectorCompressor, route_on_recall
 from llama_index_recall_signal import CorrectiveWorkflow, RecallSelectorPostprocessor
-from llama_index_recall_signal._workflow_events import Answer, Found, Rewrite, SearchWeb
+from llama_index_recall_signal._workflow_events import (
+    AnswerEvent,
+    FoundEvent,
+    RewriteEvent,
+    SearchWebEvent,
+)
 from recall_signal import assess
 from recall_signal.reports import NOT_CONFIGURED
 from recall_signal.selection import SelectionOptions
@@ -120,13 +125,13 @@ async def test_llama_index_workflow_from_a_saved_event(report: Any, level: str) 
         ListRetriever(scored(None)), answer, lambda query: [], on_unknown="web_search"
     )
     recall = {} if report is None else report  # an event's `recall` is always a dict
-    event = Found(question=QUERY, query=QUERY, recall=recall)
-    restored = Found.model_validate_json(event.model_dump_json())
+    event = FoundEvent(question=QUERY, query=QUERY, recall=recall)
+    restored = FoundEvent.model_validate_json(event.model_dump_json())
     assert level_in(restored.recall) == level
     sent: list[Any] = []
     stream: Any = SimpleNamespace(write_event_to_stream=sent.append)
     decided = await workflow.signal(stream, restored)
-    kinds = {"answer": Answer, "rewrite": Rewrite, "web_search": SearchWeb}
+    kinds = {"answer": AnswerEvent, "rewrite": RewriteEvent, "web_search": SearchWebEvent}
     assert type(decided) is kinds[DECISION[TODO[level]]]
     assert [each.level for each in sent] == [level]
 

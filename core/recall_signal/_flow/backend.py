@@ -11,12 +11,11 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from numpy.typing import ArrayLike
 
-from recall_signal._flow.embedding import Embed
-from recall_signal._steps.compute import Compute
+from recall_signal._flow.embedding import Embed, EmbedQuery
+from recall_signal._steps.compute import CallStore, Compute
 from recall_signal._steps.driver import Steps
 from recall_signal.reranking import Rerank
 from recall_signal.selection import Answer, Select
-from recall_signal.stores._vectors import CallStore, EmbedQuery
 
 __all__ = [
     "AsyncBackend",

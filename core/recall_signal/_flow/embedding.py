@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from math import isfinite
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from recall_signal._steps.compute import Compute, computed
 from recall_signal._steps.driver import Steps, contained_steps
 from recall_signal._steps.failures import original
 
-__all__ = ["Embed", "EmbeddingCache", "VectorMismatch", "cosines_of", "embed_again"]
+__all__ = ["Embed", "EmbedQuery", "EmbeddingCache", "VectorMismatch", "cosines_of", "embed_again"]
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +27,15 @@ Item = TypeVar("Item")
 
 CACHED_TEXTS = 2048
 """Vectors kept per wrapper: 2,048 of 768 float32 values are 6 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedQuery:
+    """Request to embed the query with the framework's own encoder; the answer is its vector."""
+
+    name: ClassVar = "embed_query"
+
+    encoder: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +114,9 @@ def as_vectors(vectors: Iterable[ArrayLike], count: int) -> list[NDArray[np.floa
     return rows
 
 
-def cosines_of(query_vector: ArrayLike, vectors: Sequence[ArrayLike]) -> list[float | None]:
+def cosines_of(
+    query_vector: ArrayLike, vectors: Sequence[ArrayLike] | NDArray[Any]
+) -> list[float | None]:
     """Compute each vector's cosine with the query's, None where one of the two has no length.
 
     Args:

@@ -27,7 +27,7 @@ from recall_signal._flow.values import (
     FlowSettings,
     Item,
     Outcome,
-    Search,
+    SearchFlow,
     pool_of,
 )
 from recall_signal._steps.compute import computed
@@ -64,7 +64,7 @@ _NO_COSINES = ("score_out_of_range", "adapter_failed")
 
 
 def recall_flow(
-    query: str | None, settings: FlowSettings[Item], search: Search[Item]
+    query: str | None, settings: FlowSettings[Item], search: SearchFlow[Item]
 ) -> Flow[Outcome[Item]]:
     """Yield the requests of one query and return its outcome (see the module's docstring).
 
@@ -143,7 +143,7 @@ def recall_flow(
     )
 
 
-def _found(query: str | None, search: Search[Item]) -> Search[Item]:
+def _found(query: str | None, search: SearchFlow[Item]) -> SearchFlow[Item]:
     """Search; some encoders and retrievers take no empty text, so there nothing is found by it."""
     try:
         return (yield from search)

@@ -26,7 +26,7 @@ __all__ = [
     "FlowSettings",
     "Item",
     "Outcome",
-    "Search",
+    "SearchFlow",
     "has_settled_page",
     "item_id",
     "pool_of",
@@ -292,5 +292,5 @@ def has_settled_page(scores: Sequence[float | None], size: int | None) -> bool:
     return all(map(gt, known, known[1:])) or all(map(lt, known, known[1:]))
 
 
-Search = Flow[Candidates[Item]]
+SearchFlow = Flow[Candidates[Item]]
 """Steps of a framework around one call of the wrapped retriever."""

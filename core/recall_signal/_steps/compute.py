@@ -1,4 +1,4 @@
-"""Computations that may take long: over many vectors, long texts, large metadata."""
+"""Requests for what may take long: computations over much data, and calls of a store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar, TypeVar
 
 from recall_signal._steps.driver import Steps
 
-__all__ = ["Compute", "computed", "computed_if"]
+__all__ = ["CallStore", "Compute", "computed", "computed_if"]
 
 Value = TypeVar("Value")
 
@@ -18,6 +18,15 @@ class Compute:
     """Request to compute something: in a thread where an event loop would be held meanwhile."""
 
     name: ClassVar = "compute"
+
+    call: Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class CallStore:
+    """Request to call a function that may wait for the store; the answer is its result."""
+
+    name: ClassVar = "call_store"
 
     call: Callable[[], object]
 

@@ -22,10 +22,10 @@ __all__ = [
     "raise_if_cancelled",
 ]
 
-Asked = TypeVar("Asked")
+Requested = TypeVar("Requested")
 Result = TypeVar("Result")
 
-Steps: TypeAlias = Generator[Asked, Any, Result]
+Steps: TypeAlias = Generator[Requested, Any, Result]
 """Generator of requests that returns a result.
 
 What it is sent depends on the request that it has yielded, which no type of a generator can say.
@@ -37,9 +37,9 @@ def _never(_request: object) -> bool:
 
 
 def drive(
-    flow: Steps[Asked, Result],
-    perform: Callable[[Asked], object],
-    recoverable: Callable[[Asked], bool] = _never,
+    flow: Steps[Requested, Result],
+    perform: Callable[[Requested], object],
+    recoverable: Callable[[Requested], bool] = _never,
 ) -> Result:
     """Run a flow to its end and perform each request synchronously.
 
@@ -74,9 +74,9 @@ def drive(
 
 
 async def drive_async(
-    flow: Steps[Asked, Result],
-    perform: Callable[[Asked], Awaitable[object]],
-    recoverable: Callable[[Asked], bool] = _never,
+    flow: Steps[Requested, Result],
+    perform: Callable[[Requested], Awaitable[object]],
+    recoverable: Callable[[Requested], bool] = _never,
 ) -> Result:
     """Run a flow to its end and await each request.
 
@@ -116,13 +116,13 @@ async def drive_async(
         raise
 
 
-def contained_steps(steps: Steps[Asked, Result]) -> Steps[Asked, Result]:
+def contained_steps(steps: Steps[Requested, Result]) -> Steps[Requested, Result]:
     """Run steps that read foreign values; whatever they raise is an `Exception`.
 
     A driver can close steps only where they wait for an answer, so a `GeneratorExit` out of
     anywhere else was raised by what they read.
     """
-    advance: Callable[[], Asked] = partial(next, steps)
+    advance: Callable[[], Requested] = partial(next, steps)
     while True:
         try:
             request = contained(advance)
@@ -179,7 +179,7 @@ class _Passed(Exception):
         self.error = error
 
 
-def _throw(flow: Steps[Asked, object], error: Exception) -> Asked:
+def _throw(flow: Steps[Requested, object], error: Exception) -> Requested:
     """Throw into the flow; a generator turns a `StopIteration` that it lets pass (PEP 479)."""
     if not isinstance(error, StopIteration):
         return flow.throw(error)

@@ -126,7 +126,7 @@ def best_coverage(front: Front, step: float | None = None) -> float | None:
 def is_witness(foreign: bool | None, coverage: float) -> bool:
     """Return True where missing words say something of a query.
 
-    They do not where it is in another language than the texts, and where that cannot be told and
+    They do not where it is in another language than the texts, and where that is not known and
     no candidate holds any of its terms.
     """
     return foreign is False or (foreign is None and coverage > 0.0)

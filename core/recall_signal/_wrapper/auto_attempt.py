@@ -6,28 +6,43 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Protocol, TypeAlias, TypeVar
 
 from recall_signal._files import NotRegularError
 from recall_signal._steps.driver import Steps
 from recall_signal._wrapper.auto_file import FileLock, load, save
-from recall_signal._wrapper.auto_pace import Abandoned, Pace, Wait
+from recall_signal._wrapper.auto_pace import Abandoned, Pace, PacedPerformer, Wait
 from recall_signal._wrapper.auto_state import Attempt, AutoState
 from recall_signal.calibration._calibration import Calibration
-from recall_signal.calibration._check import Ask, CheckResult, Embed, check_flow
+from recall_signal.calibration._check import CheckResult, check_flow
 from recall_signal.calibration._fingerprint import FINGERPRINT_TEXTS
 from recall_signal.calibration._identity import calibration_id
 from recall_signal.calibration._port import RetrieverPort
+from recall_signal.calibration._requests import EmbedTexts, Search
 from recall_signal.errors import CalibrationError
+from recall_signal.pool import Pool
 
-__all__ = ["Fit", "attempt_flow"]
+__all__ = ["AttemptSteps", "Fit", "PacedSearch", "Request", "attempt_flow"]
 
 log = logging.getLogger(__name__)
 
 LOCK_POLL = 0.25
 """Seconds between two looks whether another process has finished its fit."""
 
-Requests = Ask | Embed | Wait
+Request: TypeAlias = Search | EmbedTexts | Wait
+PacedSearch: TypeAlias = Callable[[str], Steps[Request, Pool]]
+"""Makes the steps of one search."""
+
+Done = TypeVar("Done")
+Done_co = TypeVar("Done_co", covariant=True)
+
+
+class AttemptPerformer(PacedPerformer[Done_co], Protocol[Done_co]):
+    """Carries out whatever an attempt consists of."""
+
+    def fit(self, search: PacedSearch, encoder: str | None) -> Done_co:
+        """Fit a calibration."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +50,19 @@ class Fit:
     """Fit a calibration, each search of it by these steps.
 
     Attributes:
-        ask: The steps of one search.
+        search: Makes the steps of one search.
         encoder: The name of what embeds the queries.
     """
 
-    ask: Callable[[str], Steps[Requests, Any]]
+    search: PacedSearch
     encoder: str | None
 
-    def by(self, doer: Any) -> Any:
-        """Carry it out."""
-        return doer.fit(self.ask, self.encoder)
+    def by(self, performer: AttemptPerformer[Done]) -> Done:
+        """Have it carried out."""
+        return performer.fit(self.search, self.encoder)
 
 
-AttemptSteps = Steps[Requests | Fit, None]
+AttemptSteps: TypeAlias = Steps[Request | Fit, None]
 
 
 def attempt_flow(
@@ -77,7 +92,7 @@ def attempt_flow(
         attempt.release()
 
 
-def _still_fits(state: AutoState, attempt: Attempt, pace: Pace) -> Steps[Requests, bool]:
+def _still_fits(state: AutoState, attempt: Attempt, pace: Pace) -> Steps[Request, bool]:
     """Return True where a check finds the calibration in order; else levels are uncalibrated."""
     calibration = state.calibration
     if calibration is None:
@@ -96,14 +111,14 @@ FINDINGS = {
 }
 
 
-def _check(calibration: Calibration, pace: Pace) -> Steps[Requests, CheckResult]:
+def _check(calibration: Calibration, pace: Pace) -> Steps[Request, CheckResult]:
     """Check at this pace."""
     flow = check_flow(calibration.canaries)
     try:
         request = next(flow)
         while True:
             try:
-                if isinstance(request, Ask):
+                if isinstance(request, Search):
                     answer = yield from pace.search(request.query)
                 else:
                     answer = yield from pace.embed(request.texts)
@@ -165,7 +180,7 @@ def _acquired(lock: FileLock) -> bool:
 
 def _taken_from_file(
     path: str | Path, state: AutoState, attempt: Attempt, port: RetrieverPort, pace: Pace
-) -> Steps[Requests, bool]:
+) -> Steps[Request, bool]:
     """Return True where the attempt has ended with what the file holds."""
     try:
         found = load(path)
@@ -186,7 +201,7 @@ def _taken_from_file(
     return True
 
 
-def _with_fingerprint(calibration: Calibration, pace: Pace) -> Steps[Requests, Calibration]:
+def _with_fingerprint(calibration: Calibration, pace: Pace) -> Steps[Request, Calibration]:
     try:
         return calibration.with_fingerprint((yield from pace.embed(FINGERPRINT_TEXTS)))
     except Exception:  # an encoder that cannot be reached leaves the canaries

@@ -17,7 +17,7 @@ __all__ = ["find_instance", "holds_instance"]
 
 log = logging.getLogger(__name__)
 
-Found = TypeVar("Found")
+Instance = TypeVar("Instance")
 IsData: TypeAlias = Callable[[type], bool]
 
 _MOST, _DEEPEST = 10_000, 5
@@ -55,7 +55,7 @@ def holds_instance(root: object, kinds: tuple[type, ...], is_data: IsData) -> bo
     return False
 
 
-def find_instance(root: object, kind: type[Found], is_data: IsData) -> Found | None:
+def find_instance(root: object, kind: type[Instance], is_data: IsData) -> Instance | None:
     """Return the first object of a kind that is reached, the nearest first."""
     return next((item for item in _reachable(root, is_data) if isinstance(item, kind)), None)
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from recall_signal._steps.driver import Steps
 from recall_signal._wrapper.auto_queries import QueryCounter
-from recall_signal.calibration._check import Ask, Embed
+from recall_signal.calibration._requests import EmbedTexts, Performer, Search
 from recall_signal.errors import CalibrationError
 from recall_signal.pool import Pool
 
-__all__ = ["Abandoned", "Pace", "Politeness", "Unmeasurable", "Wait"]
+__all__ = ["Abandoned", "Pace", "PacedPerformer", "Politeness", "Unmeasurable", "Wait"]
+
+Done = TypeVar("Done")
+Done_co = TypeVar("Done_co", covariant=True)
 
 FIT_SEARCHES = 186
 """Searches of one fit at most: 120 probes, 60 pieces of stored texts, 6 to repeat canaries."""
@@ -30,15 +33,23 @@ class Unmeasurable(CalibrationError):
     """The retriever gives no cosines."""
 
 
+class PacedPerformer(Performer[Done_co], Protocol[Done_co]):
+    """Carries requests out, and pauses between them."""
+
+    def wait(self, seconds: float) -> Done_co:
+        """Let so many seconds pass."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Wait:
     """Let so many seconds pass."""
 
     seconds: float
 
-    def by(self, doer: Any) -> Any:
-        """Carry it out."""
-        return doer.wait(self.seconds)
+    def by(self, performer: PacedPerformer[Done]) -> Done:
+        """Have it carried out."""
+        return performer.wait(self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +112,7 @@ class Pace:
         self._seen = 0
         queries.start_counting()
 
-    def ask(self, query: str) -> Steps[Ask | Wait, Pool]:
+    def ask(self, query: str) -> Steps[Search | Wait, Pool]:
         """Search once for a fit; return an empty pool where the budget has no room for it.
 
         Raises:
@@ -125,7 +136,7 @@ class Pace:
             )
         return pool
 
-    def search(self, query: str) -> Steps[Ask | Wait, Pool]:
+    def search(self, query: str) -> Steps[Search | Wait, Pool]:
         """Search once, when nobody is in its way, repeated after errors."""
         attempt = 0
         while True:
@@ -150,17 +161,17 @@ class Pace:
                 self._errors_in_row = self._lost_in_row = 0
                 return pool
 
-    def embed(self, texts: Sequence[str]) -> Steps[Embed | Wait, Any]:
+    def embed(self, texts: Sequence[str]) -> Steps[EmbedTexts | Wait, Any]:
         """Call the encoder once, when nobody is in its way."""
         yield from self._pause()
-        return (yield Embed(texts))
+        return (yield EmbedTexts(texts))
 
-    def _timed(self, query: str) -> Steps[Ask | Wait, Pool]:
+    def _timed(self, query: str) -> Steps[Search | Wait, Pool]:
         """Return the search, and the time that it leaves to others after it."""
         self.searches += 1
         started = self._clock()
         with self._queries.searching():
-            pool: Pool = yield Ask(query)
+            pool: Pool = yield Search(query)
         took = self._clock() - started
         before, self._seen = self._seen, self._queries.seen
         met_too_many = self._queries.overlapped > self._polite.overlap * self._seen

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
 from threading import Event
-from typing import Any
+from typing import TypeVar
 
 from recall_signal import _background
 from recall_signal._steps.driver import drive, drive_async, raise_if_cancelled
+from recall_signal._wrapper.auto_attempt import AttemptSteps, PacedSearch
 from recall_signal._wrapper.auto_state import Attempt, AutoState
 from recall_signal.calibration._calibration import Calibration
-from recall_signal.calibration._port import RetrieverPort
+from recall_signal.calibration._port import RetrieverPort, Vectors
+from recall_signal.pool import Pool
 
 __all__ = ["read_silently", "start_task", "start_thread"]
 
-Steps = Generator[Any, Any, Any]
+Result = TypeVar("Result")
 
 
 class _Stopped(BaseException):
@@ -26,15 +28,15 @@ class _Stopped(BaseException):
 
 
 def start_thread(
-    state: AutoState, attempt: Attempt, port: RetrieverPort, steps: Callable[[], Steps]
+    state: AutoState, attempt: Attempt, port: RetrieverPort, steps: Callable[[], AttemptSteps]
 ) -> None:
     """Run an attempt in a daemon thread; an exit stops it at its next search."""
-    doer = _InThread(state, attempt, port)
+    performer = _InThread(state, attempt, port)
 
     def run() -> None:
         flow = steps()
         with suppress(BaseException):  # it has to stop, and there is nobody to tell
-            drive(flow, lambda request: request.by(doer))
+            drive(flow, lambda request: request.by(performer))
         flow.close()
         state.cut_short(attempt)  # nothing where it was finished
 
@@ -50,7 +52,7 @@ def start_task(
     state: AutoState,
     attempt: Attempt,
     port: RetrieverPort,
-    steps: Callable[[], Steps],
+    steps: Callable[[], AttemptSteps],
     tasks: set[asyncio.Task[None]],
 ) -> None:
     """Run an attempt as a task on the running loop, outside of the caller's context.
@@ -62,13 +64,13 @@ def start_task(
         steps: Its steps.
         tasks: Keeps the task, since a loop does not.
     """
-    doer = _OnLoop(state, attempt, port)
+    performer = _OnLoop(state, attempt, port)
 
     async def run() -> None:
         flow = steps()
         try:
             with suppress(_Stopped):
-                await drive_async(flow, lambda request: request.by(doer))
+                await drive_async(flow, lambda request: request.by(performer))
         finally:
             flow.close()
 
@@ -99,7 +101,7 @@ class _CallFailed(Exception):
     """A call ended with something that is no ordinary error: a panic, a cancellation of its own."""
 
 
-def _call(call: Callable[[], Any]) -> Any:
+def _call(call: Callable[[], Result]) -> Result:
     try:
         return call()
     except Exception:
@@ -108,7 +110,7 @@ def _call(call: Callable[[], Any]) -> Any:
         raise _CallFailed(type(error).__name__) from None
 
 
-async def _await(call: Awaitable[Any]) -> Any:
+async def _await(call: Awaitable[Result]) -> Result:
     try:
         return await call
     except (Exception, KeyboardInterrupt, SystemExit):
@@ -131,19 +133,19 @@ class _InThread:
         if stop.wait(seconds):
             raise _Stopped
 
-    def ask(self, query: str) -> Any:
+    def search(self, query: str, ahead: Sequence[str]) -> Pool:
         _check_current(self.state, self.attempt)
-        return _call(lambda: self.port.search(query))
+        return _call(lambda: self.port.search(query, ahead))
 
-    def embed(self, texts: Sequence[str]) -> Any:
+    def embed_texts(self, texts: Sequence[str]) -> Vectors | None:
         _check_current(self.state, self.attempt)
         return _call(lambda: self.port.embed_texts(texts))
 
-    def fit(self, ask: Callable[[str], Steps], encoder: str | None) -> Calibration:
-        def search(query: str) -> Any:
-            return drive(ask(query), lambda request: request.by(self))
+    def fit(self, search: PacedSearch, encoder: str | None) -> Calibration:
+        def found(query: str) -> Pool:
+            return drive(search(query), lambda request: request.by(self))
 
-        return Calibration.fit(search, encoder=encoder)
+        return Calibration.fit(found, encoder=encoder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +160,16 @@ class _OnLoop:
         await asyncio.sleep(seconds)
         _check_current(self.state, self.attempt)
 
-    async def ask(self, query: str) -> Any:
+    async def search(self, query: str, ahead: Sequence[str]) -> Pool:
         _check_current(self.state, self.attempt)
-        return await _await(self.port.asearch(query))
+        return await _await(self.port.asearch(query, ahead))
 
-    async def embed(self, texts: Sequence[str]) -> Any:
+    async def embed_texts(self, texts: Sequence[str]) -> Vectors | None:
         _check_current(self.state, self.attempt)
         return await _await(self.port.aembed_texts(texts))
 
-    async def fit(self, ask: Callable[[str], Steps], encoder: str | None) -> Calibration:
-        async def search(query: str) -> Any:
-            return await drive_async(ask(query), lambda request: request.by(self))
+    async def fit(self, search: PacedSearch, encoder: str | None) -> Calibration:
+        async def found(query: str) -> Pool:
+            return await drive_async(search(query), lambda request: request.by(self))
 
-        return await Calibration.afit(search, encoder=encoder)
+        return await Calibration.afit(found, encoder=encoder)

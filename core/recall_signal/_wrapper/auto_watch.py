@@ -17,9 +17,10 @@ from recall_signal._wrapper.auto_traffic import Observed
 from recall_signal.assess import Calibrator
 from recall_signal.calibration._baseline import Baseline, CalibrationWithBaseline
 from recall_signal.calibration._calibration import Calibration
-from recall_signal.calibration._check import ask_fingerprint, direct, direct_async
+from recall_signal.calibration._check import ask_fingerprint
 from recall_signal.calibration._identity import calibration_id
 from recall_signal.calibration._port import RetrieverPort
+from recall_signal.calibration._requests import direct, direct_async
 from recall_signal.errors import ConfigurationError
 
 __all__ = ["CalibrationWatch"]

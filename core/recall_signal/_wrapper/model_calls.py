@@ -18,13 +18,13 @@ __all__ = ["Model", "missing_model"]
 
 log = logging.getLogger(__name__)
 
-Asked = TypeVar("Asked")
+Given = TypeVar("Given")
 Answered = TypeVar("Answered")
 Context = TypeVar("Context")
 
 
 @dataclass(slots=True, eq=False)
-class Model(Generic[Asked, Context, Answered]):
+class Model(Generic[Given, Context, Answered]):
     """Model behind one interface, whatever its framework.
 
     Attributes:
@@ -36,28 +36,28 @@ class Model(Generic[Asked, Context, Answered]):
             thread instead.
     """
 
-    call: Callable[[Asked, Context], Answered]
-    acall: Callable[[Asked, Context], Coroutine[object, object, Answered]] | None = None
+    call: Callable[[Given, Context], Answered]
+    acall: Callable[[Given, Context], Coroutine[object, object, Answered]] | None = None
     alone: bool = False
     has_blocked: bool = False
 
     def within(
-        self, limits: CallLimits, timeout: float | None, asked: Asked, context: Context
+        self, limits: CallLimits, timeout: float | None, given: Given, context: Context
     ) -> Answered:
         """Return the answer, or raise `TimeoutError` after `timeout` seconds."""
-        return limits.call_within(timeout, lambda: self.call(asked, context))
+        return limits.call_within(timeout, lambda: self.call(given, context))
 
     async def within_async(
-        self, limits: CallLimits, timeout: float | None, asked: Asked, context: Context
+        self, limits: CallLimits, timeout: float | None, given: Given, context: Context
     ) -> Answered:
         """`within`, asynchronously; no model holds the event loop past its time twice."""
         acall = self.acall
         if acall is None or self.has_blocked:
-            return await limits.thread_within(timeout, partial(self.call, asked, context))
+            return await limits.thread_within(timeout, partial(self.call, given, context))
         if self.alone:
-            on_its_own = partial(_run_alone, acall, asked, context)
+            on_its_own = partial(_run_alone, acall, given, context)
             return await limits.thread_within(timeout, on_its_own)
-        watched = Watched(partial(acall, asked, context))
+        watched = Watched(partial(acall, given, context))
         try:
             answered: Answered = await limits.await_within(timeout, watched.run())
         finally:
@@ -72,17 +72,17 @@ class Model(Generic[Asked, Context, Answered]):
 
 
 def _run_alone(
-    acall: Callable[[Asked, Context], Coroutine[object, object, Answered]],
-    asked: Asked,
+    acall: Callable[[Given, Context], Coroutine[object, object, Answered]],
+    given: Given,
     context: Context,
 ) -> Answered:
-    return asyncio.run(acall(asked, context))
+    return asyncio.run(acall(given, context))
 
 
-def missing_model(name: str) -> Model[Asked, Context, Answered]:
+def missing_model(name: str) -> Model[Given, Context, Answered]:
     """Stand in for a model that a wrapper does not have and its flow never asks."""
 
-    def call(_asked: object, _context: object) -> NoReturn:
+    def call(_given: object, _context: object) -> NoReturn:
         raise ConfigurationError(f"this wrapper has no {name}; pass {name}=")
 
     return Model(call)

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, create_model
 
 from recall_signal._pydantic import format_validation_error
 from recall_signal.errors import ConfigurationError
 
-__all__ = ["MAX_K", "ToolArgument", "ToolSettings", "require_parts", "tool_settings"]
+__all__ = [
+    "MAX_K",
+    "ToolArgument",
+    "ToolArguments",
+    "ToolSettings",
+    "require_parts",
+    "tool_settings",
+]
 
 ToolArgument = Literal["k", "use_rerank", "select"]
 """Options of a call that the owner of a tool may leave to the model."""
+
+ToolArguments: TypeAlias = Sequence[ToolArgument] | Set[ToolArgument]
 
 MAX_K = 20
 """Results that a model may ask for, unless the owner says otherwise: some ten pages of text."""
@@ -63,7 +72,7 @@ class ToolSettings:
 def tool_settings(
     name: str,
     description: str,
-    allow: Collection[ToolArgument] = (),
+    allow: ToolArguments = (),
     max_k: int = MAX_K,
 ) -> ToolSettings:
     """Check and complete the settings of a tool.
@@ -115,7 +124,7 @@ def _require(argument: ToolArgument, allow: Collection[str], part: str, given: o
         )
 
 
-def _arguments(allow: Collection[ToolArgument], max_k: int) -> type[BaseModel]:
+def _arguments(allow: ToolArguments, max_k: int) -> type[BaseModel]:
     offered: dict[str, Any] = {
         "k": (_whole_number(max_k), Field(None, description="number of results")),
         "use_rerank": (_FLAG, Field(None, description="reorder the results by a second model")),

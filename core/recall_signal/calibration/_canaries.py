@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from statistics import median
-from typing import Annotated, Any, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import Field
 
@@ -18,6 +18,7 @@ from recall_signal.calibration._corpus_size import estimate_size
 from recall_signal.calibration._fingerprint import Fingerprint
 from recall_signal.calibration._observation import as_pool, top_of
 from recall_signal.calibration._probes import choose_probes
+from recall_signal.calibration._requests import Search
 from recall_signal.errors import InvalidInputError, RecallSignalError
 from recall_signal.pool import Pool
 
@@ -46,18 +47,8 @@ FEWEST_TWICE = 10
 """Texts that two pools have, about, from which a size is compared: those of n candidates in all
 are n^2 / 2 by the size. With fewer, an index that misses a tenth of the candidates looks grown."""
 
-Count: TypeAlias = Annotated[int, Field(ge=1, le=10**12)]
-
-
-class _Search(Protocol):
-    """The request of a fit for one search."""
-
-    @property
-    def query(self) -> str: ...
-
-
-Request = TypeVar("Request", bound=_Search)
-Fitted = TypeVar("Fitted")
+CorpusSize: TypeAlias = Annotated[int, Field(ge=1, le=10**12)]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +100,8 @@ class Canaries:
     noise: float | None = None
     stability: float | None = None
     fingerprint: Fingerprint | None = None
-    size: Count | None = None
-    depth: Count | None = None
+    size: CorpusSize | None = None
+    depth: CorpusSize | None = None
 
     @property
     def spread(self) -> float:
@@ -190,15 +181,14 @@ def summarise(
 
 
 def recorded(
-    flow: Steps[Request | Compute, Fitted], request: Callable[[str], Request]
-) -> Steps[Request | Compute, tuple[Fitted, Canaries | None]]:
+    flow: Steps[Search | Compute, Result],
+) -> Steps[Search | Compute, tuple[Result, Canaries | None]]:
     """Run a fit and record its canaries; those that it did not ask are asked after it.
 
     A canary whose search fails is left out.
 
     Args:
-        flow: The fit: requests with a `query`, answered with pools or cosines, and computations.
-        request: Makes such a request from a query.
+        flow: The fit: searches, answered with pools or cosines, and computations.
 
     Returns:
         The fit's result, and the canaries; None where none brought a cosine back.
@@ -207,16 +197,16 @@ def recorded(
     fitted = yield from _listening(flow, first)
     for query in canary_queries():
         if query not in first:
-            yield from _ask(request(query), first)
+            yield from _ask(Search(query), first)
     again: dict[str, CanaryPool] = {}
     for query in list(first)[:AGAIN]:
-        yield from _ask(request(query), again)
+        yield from _ask(Search(query), again)
     return fitted, summarise(first, again, None) if first else None
 
 
 def _listening(
-    flow: Steps[Request | Compute, Fitted], seen: dict[str, CanaryPool]
-) -> Steps[Request | Compute, Fitted]:
+    flow: Steps[Search | Compute, Result], seen: dict[str, CanaryPool]
+) -> Steps[Search | Compute, Result]:
     wanted = frozenset(canary_queries())
     try:
         request = next(flow)
@@ -230,11 +220,11 @@ def _listening(
                     _keep(request.query, found, seen)
                 request = flow.send(found)
     except StopIteration as stop:
-        result: Fitted = stop.value
+        result: Result = stop.value
         return result
 
 
-def _ask(request: Request, seen: dict[str, CanaryPool]) -> Steps[Request, None]:
+def _ask(request: Search, seen: dict[str, CanaryPool]) -> Steps[Search, None]:
     try:
         found = yield request
     except RecallSignalError:

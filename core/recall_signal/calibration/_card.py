@@ -8,9 +8,9 @@ from typing import Protocol
 from recall_signal._cards import Line, Witnesses, witnesses_card
 from recall_signal._statistics import quantile
 
-__all__ = ["KINDS", "Drawn", "boxes_of", "calibration_card", "level_lines"]
+__all__ = ["KIND_NAMES", "Drawn", "boxes_of", "calibration_card", "level_lines"]
 
-KINDS = {
+KIND_NAMES = {
     "probes": "general questions (not stored)",
     "pseudo_query": "pieces of texts, own text left out",
     "past": "past queries",
@@ -42,7 +42,7 @@ class Drawn(Protocol):
 def calibration_card(calibration: Drawn) -> str:
     """Return a calibration as one `<div>`, every text escaped."""
     boxes = boxes_of(calibration)
-    lettered = [(chr(ord("A") + at), KINDS[kind], box) for at, (kind, box) in enumerate(boxes)]
+    lettered = [(chr(ord("A") + at), KIND_NAMES[kind], box) for at, (kind, box) in enumerate(boxes)]
     return witnesses_card(Witnesses(level_lines(calibration), lettered, str(calibration)))
 
 
@@ -52,7 +52,7 @@ def boxes_of(calibration: Drawn) -> list[tuple[str, Box]]:
     if tops := calibration.answerable:
         low, middle, high = (quantile(tops, share) for share in QUARTILES)
         found["answerable"] = (low, middle, high)
-    return [(kind, found[kind]) for kind in KINDS if kind in found]
+    return [(kind, found[kind]) for kind in KIND_NAMES if kind in found]
 
 
 def level_lines(calibration: Drawn) -> Sequence[Line]:

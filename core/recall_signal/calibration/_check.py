@@ -15,10 +15,10 @@ cosines and `o` the share of its first five candidates that are still among the 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Literal
+from typing import Literal
 
 from recall_signal._steps.driver import drive, drive_async
 from recall_signal.calibration._canaries import (
@@ -32,18 +32,21 @@ from recall_signal.calibration._canaries import (
 )
 from recall_signal.calibration._fingerprint import FINGERPRINT_TEXTS, fingerprint_of
 from recall_signal.calibration._port import RetrieverPort
+from recall_signal.calibration._requests import (
+    EmbedTexts,
+    RequestSteps,
+    Search,
+    direct,
+    direct_async,
+)
 
 __all__ = [
-    "Ask",
     "CheckResult",
     "CheckStatus",
-    "Embed",
     "acheck",
     "ask_fingerprint",
     "check",
     "check_flow",
-    "direct",
-    "direct_async",
     "size_change",
 ]
 
@@ -93,31 +96,6 @@ class CheckResult:
         return self.status in ("ok", "not_measurable")
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """Search for one query; answered with a pool."""
-
-    query: str
-
-    def by(self, port: Any) -> Any:
-        """Carry it out."""
-        return port.ask(self.query)
-
-
-@dataclass(frozen=True, slots=True)
-class Embed:
-    """Embed these texts; answered with vectors, None where no encoder can be reached."""
-
-    texts: Sequence[str]
-
-    def by(self, port: Any) -> Any:
-        """Carry it out."""
-        return port.embed(self.texts)
-
-
-Steps = Generator[Ask | Embed, Any, Any]
-
-
 def check(canaries: Canaries | None, port: RetrieverPort) -> CheckResult:
     """Ask the canaries again and compare; at most twelve searches and eight embeddings."""
     return drive(check_flow(canaries), direct(port))
@@ -128,19 +106,7 @@ async def acheck(canaries: Canaries | None, port: RetrieverPort) -> CheckResult:
     return await drive_async(check_flow(canaries), direct_async(port))
 
 
-def direct(port: RetrieverPort) -> Callable[[Ask | Embed], Any]:
-    """Return what carries the requests of a check out, without any pause."""
-    doer = _Direct(port)
-    return lambda step: step.by(doer)
-
-
-def direct_async(port: RetrieverPort) -> Callable[[Ask | Embed], Awaitable[Any]]:
-    """`direct`, asynchronously."""
-    doer = _DirectAsync(port)
-    return lambda step: step.by(doer)
-
-
-def check_flow(canaries: Canaries | None) -> Generator[Ask | Embed, Any, CheckResult]:
+def check_flow(canaries: Canaries | None) -> RequestSteps[CheckResult]:
     """Return the steps of one check."""
     if canaries is None:
         return CheckResult("not_measurable", {"canaries": 0})
@@ -171,12 +137,12 @@ def check_flow(canaries: Canaries | None) -> Generator[Ask | Embed, Any, CheckRe
 
 def ask_fingerprint(
     canaries: Canaries | None,
-) -> Generator[Ask | Embed, Any, tuple[bool | None, float | None]]:
+) -> RequestSteps[tuple[bool | None, float | None]]:
     """Return True for the fit's encoder (None: not known), and its distance if there is one."""
     if canaries is None or canaries.fingerprint is None:
         return None, None
     try:
-        now = fingerprint_of((yield Embed(FINGERPRINT_TEXTS)))
+        now = fingerprint_of((yield EmbedTexts(FINGERPRINT_TEXTS)))
     except Exception:  # an encoder that fails is one that cannot be reached
         return None, None
     if now is None:
@@ -186,7 +152,7 @@ def ask_fingerprint(
 
 def _ask_again(
     canaries: Canaries,
-) -> Generator[Ask | Embed, Any, tuple[list[tuple[Sighting, Sighting]], list[CanaryPool]]]:
+) -> RequestSteps[tuple[list[tuple[Sighting, Sighting]], list[CanaryPool]]]:
     """Return the pairs (then, now) of the canaries that bring a cosine back both times.
 
     And what each of them brings back now.
@@ -197,7 +163,7 @@ def _ask_again(
     failed = 0
     for query in canary_queries():
         try:
-            now = canary_pool(query, (yield Ask(query)))
+            now = canary_pool(query, (yield Search(query)))
         except Exception:
             failed += 1
             if failed > len(canary_queries()) - FEWEST:
@@ -211,32 +177,6 @@ def _ask_again(
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Direct:
-    """Carries requests out without any pause."""
-
-    port: RetrieverPort
-
-    def ask(self, query: str) -> Any:
-        return self.port.search(query)
-
-    def embed(self, texts: Sequence[str]) -> Any:
-        return self.port.embed_texts(texts)
-
-
-@dataclass(frozen=True, slots=True)
-class _DirectAsync:
-    """The same, awaited."""
-
-    port: RetrieverPort
-
-    async def ask(self, query: str) -> Any:
-        return await self.port.asearch(query)
-
-    async def embed(self, texts: Sequence[str]) -> Any:
-        return await self.port.aembed_texts(texts)
 
 
 def size_change(fitted: int | None, size: int, *, is_estimate: bool) -> str | None:

@@ -14,8 +14,8 @@ from recall_signal.errors import CalibrationError, ConfigurationError
 from recall_signal.thresholds import RANGE_TOLERANCE
 
 __all__ = [
-    "Figures",
     "Levels",
+    "RangedFigures",
     "Texts",
     "constant_level",
     "require_levels",
@@ -67,7 +67,7 @@ class Texts(Protocol):
     def warnings(self) -> tuple[str, ...]: ...
 
 
-class Figures(Protocol):
+class RangedFigures(Protocol):
     """The figures of a calibration that no level needs to be in range, but its readers."""
 
     @property
@@ -82,7 +82,7 @@ class Figures(Protocol):
     def counts(self) -> tuple[tuple[str, int], ...]: ...
 
 
-def require_possible(loaded: Figures, file: str) -> None:
+def require_possible(loaded: RangedFigures, file: str) -> None:
     """Refuse figures that no fit can come to.
 
     Raises:
@@ -95,7 +95,7 @@ def require_possible(loaded: Figures, file: str) -> None:
         )
 
 
-def _impossible_figure(loaded: Figures) -> str | None:
+def _impossible_figure(loaded: RangedFigures) -> str | None:
     if not 0.0 <= loaded.overlap <= 1.0:
         return f"overlap is no share between 0 and 1 ({loaded.overlap:g})"
     if loaded.floor is not None and abs(loaded.floor) > RANGE_TOLERANCE:

@@ -16,7 +16,7 @@ from recall_signal._steps.compute import Compute, computed
 from recall_signal._words import Vocabulary, learn_vocabulary
 from recall_signal.calibration._corpus_size import estimate_size
 from recall_signal.calibration._estimate import Estimate, estimate_calibration
-from recall_signal.calibration._fit_input import FitInput, Found, check_probes
+from recall_signal.calibration._fit_input import CosineEvidence, FitInput, check_probes
 from recall_signal.calibration._observation import Observation, as_pool, observe
 from recall_signal.calibration._probes import Probe, bundled_probes, choose_probes
 from recall_signal.calibration._pseudo_queries import (
@@ -24,14 +24,15 @@ from recall_signal.calibration._pseudo_queries import (
     cut_pseudo_queries,
     writing_systems_of,
 )
+from recall_signal.calibration._requests import Search
 from recall_signal.calibration._reranker import RerankAnchors
 from recall_signal.calibration._separation import FEWEST_PROBES, ReferenceScores
-from recall_signal.calibration._word_scale import Seen
+from recall_signal.calibration._word_scale import WitnessPair
 from recall_signal.calibration._words_estimate import WordScores
 from recall_signal.errors import RecallSignalError
 from recall_signal.pool import Pool
 
-__all__ = ["PROBES", "PSEUDO_QUERIES", "FitFlow", "Search", "fit_flow"]
+__all__ = ["PROBES", "PSEUDO_QUERIES", "FitFlow", "fit_flow"]
 
 PROBES, PSEUDO_QUERIES = 120, 60
 """Searches of a fit by default: at most 180, plus one for each past or labelled query."""
@@ -49,19 +50,6 @@ FAILURES_AT_FIRST = 3
 
 AHEAD = 60
 """Queries that a search names at most, so that they can be embedded together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """The request for one search, answered with a pool or a sequence of cosines.
-
-    Attributes:
-        query: The query.
-        ahead: This query and those that follow it, where they have not been named before.
-    """
-
-    query: str
-    ahead: Sequence[str] = ()
 
 
 FitFlow: TypeAlias = Generator[Search | Compute, object, Estimate]
@@ -167,7 +155,7 @@ class _FitSession:
     """Asks queries, keeps their figures, counts failures and reports progress."""
 
     def __init__(self, given: FitInput) -> None:
-        self.found: Found = "nothing"
+        self.found: CosineEvidence = "nothing"
         self._progress = given.progress
         self._seen: dict[tuple[str, PseudoQuery | None], Observation] = {}
         self._texts: dict[str, str | None] = {}
@@ -297,7 +285,7 @@ def _texts(probes: Sequence[Probe]) -> list[str]:
     return [probe.text for probe in probes]
 
 
-def _seen(results: Sequence[Observation], vocabulary: Vocabulary) -> list[Seen]:
+def _seen(results: Sequence[Observation], vocabulary: Vocabulary) -> list[WitnessPair]:
     return [seen for result in results if (seen := result.seen(vocabulary)) is not None]
 
 

@@ -18,22 +18,22 @@ from recall_signal.errors import CalibrationError, ConfigurationError, InvalidIn
 from recall_signal.reports import RerankerScale
 
 __all__ = [
+    "CosineEvidence",
     "FitArguments",
     "FitInput",
-    "Found",
     "Label",
     "Progress",
     "check_probes",
     "fit_input",
 ]
 
-Found = Literal["nothing", "no cosines", "scores"]
+CosineEvidence = Literal["nothing", "no cosines", "scores"]
 """Result of all searches of a fit together."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (searches done, searches in all)."""
 
-_NONE_USABLE: dict[Found, str] = {
+_NONE_USABLE: dict[CosineEvidence, str] = {
     "nothing": "the store is empty: no search found anything; add documents, then calibrate",
     "no cosines": (
         "this retriever gives no cosines: tell the wrapper what embeds its texts (`embeddings=` "
@@ -144,7 +144,7 @@ def fit_input(
     )
 
 
-def check_probes(count: int, found: Found = "scores") -> None:
+def check_probes(count: int, found: CosineEvidence = "scores") -> None:
     """Refuse a calibration from too few probes.
 
     Args:

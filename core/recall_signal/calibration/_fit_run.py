@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any
 
 from recall_signal._steps.compute import Compute
 from recall_signal._steps.driver import drive, drive_async
 from recall_signal._steps.timeouts import Workers
 from recall_signal.calibration._canaries import Canaries, recorded
 from recall_signal.calibration._estimate import Estimate
-from recall_signal.calibration._fit import Search, fit_flow
+from recall_signal.calibration._fit import fit_flow
 from recall_signal.calibration._fit_input import FitInput
 from recall_signal.calibration._port import RetrieverPort
+from recall_signal.calibration._requests import Search, direct, direct_async
 
 __all__ = ["run_fit", "run_fit_async"]
 
@@ -24,22 +24,19 @@ def run_fit(given: FitInput, port: RetrieverPort) -> tuple[Estimate, Canaries | 
         given: The arguments of the fit.
         port: The retriever.
     """
+    carry_out = direct(port)
 
     def perform(request: Search | Compute) -> object:
-        if isinstance(request, Compute):
-            return request.call()
-        return port.search(request.query, request.ahead)
+        return request.call() if isinstance(request, Compute) else carry_out(request)
 
-    return drive(recorded(fit_flow(given), Search), perform)
+    return drive(recorded(fit_flow(given)), perform)
 
 
 async def run_fit_async(given: FitInput, port: RetrieverPort) -> tuple[Estimate, Canaries | None]:
     """`run_fit` with asynchronous searches; a thread computes, so that no loop is held."""
-    workers = Workers()
+    workers, carry_out = Workers(), direct_async(port)
 
-    def perform(request: Search | Compute) -> Awaitable[Any]:
-        if isinstance(request, Compute):
-            return workers.run(request.call)
-        return port.asearch(request.query, request.ahead)
+    def perform(request: Search | Compute) -> Awaitable[object]:
+        return workers.run(request.call) if isinstance(request, Compute) else carry_out(request)
 
-    return await drive_async(recorded(fit_flow(given), Search), perform)
+    return await drive_async(recorded(fit_flow(given)), perform)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from sys import intern
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
-from recall_signal._numbers import finite_column
+from recall_signal._numbers import Numbers, finite_column
 from recall_signal._words import MAX_CHARACTERS, Vocabulary, coverage_front, query_terms
 from recall_signal.calibration._pseudo_queries import PseudoQuery
-from recall_signal.calibration._word_scale import Seen
+from recall_signal.calibration._word_scale import WitnessPair
 from recall_signal.errors import InvalidInputError
 from recall_signal.pool import Pool
 from recall_signal.thresholds import RANGE_TOLERANCE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = [
     "Observation",
@@ -26,7 +23,7 @@ __all__ = [
     "top_of",
 ]
 
-SearchResult: TypeAlias = "Pool | Sequence[float | None] | NDArray[Any]"
+SearchResult: TypeAlias = "Pool | Numbers"
 """Accepted return values of a search: a pool, or one cosine or None per candidate."""
 
 
@@ -66,16 +63,16 @@ class Observation:
     reading: Reading | None = None
     keys: tuple[str, ...] = ()
 
-    def seen(self, vocabulary: Vocabulary) -> Seen | None:
+    def seen(self, vocabulary: Vocabulary) -> WitnessPair | None:
         """Return the figures on both witnesses; a pseudo-query's without its own document."""
         reading = self.reading
         own = reading is not None and reading.left_out is not None
         top = self.top_excluding_source if own else self.top
         if reading is None or top is None:
-            return None if top is None else Seen(top)
+            return None if top is None else WitnessPair(top)
         terms = query_terms(reading.query, vocabulary)
         if terms is None:
-            return Seen(top)
+            return WitnessPair(top)
         front = coverage_front(
             terms,
             reading.texts,
@@ -83,7 +80,7 @@ class Observation:
             vocabulary=vocabulary,
             left_out=reading.left_out,
         )
-        return Seen(top, front, terms.foreign)
+        return WitnessPair(top, front, terms.foreign)
 
 
 def as_pool(found: object) -> Pool:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from recall_signal._files import NotRegularError, read_bounded, write_whole
+from recall_signal._text import unique_keys
 from recall_signal.errors import CalibrationError, RecallSignalError
 
 __all__ = ["read", "write"]
@@ -62,7 +63,7 @@ def read(
         # 1e999, NaN, Infinity and a key that comes twice are no JSON, but Python reads them.
         values = json.loads(
             str(content, "utf-8"),
-            object_pairs_hook=_unrepeated,
+            object_pairs_hook=unique_keys,
             parse_float=_finite,
             parse_constant=_finite,
         )
@@ -88,13 +89,6 @@ def read(
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
     """Built once for each kind: it takes longer than to read a file."""
     return TypeAdapter(kind)
-
-
-def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        raise ValueError("a key that comes twice")
-    return values
 
 
 def _finite(literal: str) -> float:

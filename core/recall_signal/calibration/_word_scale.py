@@ -25,7 +25,7 @@ from recall_signal.calibration._probability import MAX_LOGITS, solve_logistic
 from recall_signal.errors import ConfigurationError
 
 __all__ = [
-    "Seen",
+    "WitnessPair",
     "WordLine",
     "WordScale",
     "label_line",
@@ -85,14 +85,14 @@ SHORTEST_STEP = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WitnessPair:
     """The figures of one search on both witnesses.
 
     Attributes:
         top: The top cosine.
         front: See `recall_signal._words.coverage_front`; empty where there was no text.
         foreign: True where the query is in another language than the corpus; None where that
-            cannot be told.
+            is not known.
     """
 
     top: float
@@ -184,7 +184,7 @@ class WordScale:
         """Return the statistic of a query."""
         return top / self.step + self.weight * coverage
 
-    def of(self, seen: Seen) -> float:
+    def of(self, seen: WitnessPair) -> float:
         """Return the statistic of a search."""
         return self.u(seen.top, seen.coverage(self.step))
 
@@ -195,7 +195,10 @@ class WordScale:
 
 
 def null_word_scale(
-    probes: Sequence[Seen], pseudo_query: Sequence[Seen], length: float, size: int | None
+    probes: Sequence[WitnessPair],
+    pseudo_query: Sequence[WitnessPair],
+    length: float,
+    size: int | None,
 ) -> WordScale | None:
     """Make the scale of a fit without labels; None where the reference scores make none.
 
@@ -250,7 +253,7 @@ def traffic_cut(null: WordScale, queries: Sequence[float]) -> float:
     return min(max(cut, lowest), highest)
 
 
-def label_line(null: WordScale, labelled: Sequence[tuple[Seen, bool]]) -> WordLine | None:
+def label_line(null: WordScale, labelled: Sequence[tuple[WitnessPair, bool]]) -> WordLine | None:
     """Fit a logistic line on both witnesses, both classes weighing the same.
 
     A ridge towards the cut that the queries show without their labels, an ordinary slope and the
@@ -302,7 +305,7 @@ def _own_cut(queries: Sequence[float]) -> float:
     return low + PAST_SHARE * (high - low)
 
 
-def _statistics(seen: Sequence[Seen], step: float, weight: float) -> list[float]:
+def _statistics(seen: Sequence[WitnessPair], step: float, weight: float) -> list[float]:
     return [one.top / step + weight * one.coverage(step) for one in seen]
 
 

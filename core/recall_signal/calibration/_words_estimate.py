@@ -19,7 +19,7 @@ from recall_signal.calibration._separation import SEPARABLE
 from recall_signal.calibration._word_scale import (
     NULL_SLOPE,
     PAST_SLOPE,
-    Seen,
+    WitnessPair,
     WordLine,
     WordScale,
     label_line,
@@ -47,10 +47,10 @@ class WordScores:
 
     vocabulary: Vocabulary
     size: int | None
-    probes: Sequence[Seen]
-    pseudo_query: Sequence[Seen]
-    past: Sequence[Seen] = ()
-    labelled: Sequence[tuple[Seen, bool]] = ()
+    probes: Sequence[WitnessPair]
+    pseudo_query: Sequence[WitnessPair]
+    past: Sequence[WitnessPair] = ()
+    labelled: Sequence[tuple[WitnessPair, bool]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["calibration_figure", "plot_calibration"]
 
-KINDS = {
+KIND_NAMES = {
     "probes": "general questions\n(not stored)",
     "pseudo_query": "pieces of texts,\nown text left out",
     "past": "past queries",
@@ -107,14 +107,14 @@ def _boxes(calibration: Calibration) -> dict[str, Box]:
     if tops := calibration.answerable:
         low, middle, high = (quantile(tops, share) for share in (0.25, 0.5, 0.75))
         found["answerable"] = (low, middle, high)
-    return {kind: found[kind] for kind in KINDS if kind in found}
+    return {kind: found[kind] for kind in KIND_NAMES if kind in found}
 
 
 def _draw_boxes(ax: Axes, boxes: dict[str, Box]) -> None:
     for place, (low, middle, high) in enumerate(boxes.values()):
         ax.barh(place, high - low, left=low, height=0.5, color=POOL_COLOUR, alpha=0.75)
         ax.plot([middle, middle], [place - 0.25, place + 0.25], color="black", linewidth=1.6)
-    ax.set_yticks(range(len(boxes)), [KINDS[kind] for kind in boxes])
+    ax.set_yticks(range(len(boxes)), [KIND_NAMES[kind] for kind in boxes])
     ax.set_ylim(-0.9, len(boxes) - 0.4)
     ax.tick_params(axis="y", length=0)
 

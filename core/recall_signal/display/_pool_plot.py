@@ -10,6 +10,7 @@ from math import dist, isfinite, sqrt
 from textwrap import fill
 from typing import TYPE_CHECKING, TypeAlias
 
+from recall_signal._numbers import Numbers
 from recall_signal._safe_text import plain_text
 from recall_signal.assess import assess
 from recall_signal.errors import InvalidInputError, MissingDependencyError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_pool", "plot_pools"]
 
-Cosines: TypeAlias = Pool | Sequence[float | None]
+Cosines: TypeAlias = "Pool | Numbers"
 
 TOP_COLOUR = "#e07b00"
 POOL_COLOUR = "#4a90c4"

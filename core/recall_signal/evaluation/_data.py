@@ -92,7 +92,7 @@ def load_corpus(path: str | Path) -> list[Document]:
     return _distinct(path, ((where, parse_document(row, where)) for where, row in rows))
 
 
-def load_queries(path: str | Path, qrels: Iterable[str | Path] = ()) -> list[Query]:
+def load_queries(path: str | Path, qrels: str | Path | Iterable[str | Path] = ()) -> list[Query]:
     """Return the queries of a JSON lines file, plain or gzipped (`.gz`).
 
     Each line is an object with `text` (or `query`) and, where known, `id` (or `_id`).
@@ -200,7 +200,7 @@ def _lines(path: str | Path) -> Iterator[tuple[str, str]]:
         ) from None
 
 
-def _read_qrels(paths: Iterable[str | Path]) -> dict[str, tuple[str, ...]] | None:
+def _read_qrels(paths: str | Path | Iterable[str | Path]) -> dict[str, tuple[str, ...]] | None:
     """Return relevant document ids by query id; None without files."""
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
     relevant: dict[str, list[str]] = {}

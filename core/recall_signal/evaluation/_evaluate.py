@@ -49,7 +49,7 @@ _REPEATS = 5
 """Latency is the best of N repeats, which is least disturbed by other processes."""
 
 
-Fitted: TypeAlias = Callable[[], Calibrator | None]
+MakeCalibrator: TypeAlias = Callable[[], Calibrator | None]
 """Returns the calibration for one query; a fresh baseline each time, since it learns from use."""
 
 
@@ -189,7 +189,7 @@ def _check(corpus: Sequence[Document], queries: Sequence[Query], split: str) -> 
         )
 
 
-def _latency(pools: Sequence[Pool], fitted: Fitted, fit_seconds: float) -> Latency:
+def _latency(pools: Sequence[Pool], fitted: MakeCalibrator, fit_seconds: float) -> Latency:
     calibration = fitted()
     return Latency(
         assess=_microseconds(assess, pools),
@@ -235,7 +235,7 @@ def fit_mode(
     sample: Sequence[Query],
     *,
     seed: int = 0,
-) -> tuple[Fitted, tuple[str, ...]]:
+) -> tuple[MakeCalibrator, tuple[str, ...]]:
     """Fit one mode as a user would: through the retriever, with the data that mode may use.
 
     Args:
@@ -279,7 +279,7 @@ def _traffic(
     return [(top, signal.term_coverage) for top, signal in signals if top is not None]
 
 
-def predict(pools: Iterable[Pool], fitted: Fitted) -> Predictions:
+def predict(pools: Iterable[Pool], fitted: MakeCalibrator) -> Predictions:
     """Assess Q pools."""
     signals = [assess(pool, calibration=fitted()) for pool in pools]
     levels = np.array([signal.level for signal in signals])

@@ -13,20 +13,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from recall_signal._files import open_regular, read_bounded
 from recall_signal.calibration._canaries import sighting
-from recall_signal.calibration._check import Ask, Embed
 from recall_signal.calibration._fingerprint import FINGERPRINT_TEXTS, Fingerprint, fingerprint_of
 from recall_signal.calibration._probes import choose_probes
+from recall_signal.calibration._requests import EmbedTexts, RequestSteps, Search
 from recall_signal.errors import InvalidInputError
 
 __all__ = [
@@ -117,7 +116,7 @@ class CanaryRecord:
         return self.created
 
 
-CanarySteps: TypeAlias = Generator[Ask | Embed, Any, CanaryRecord]
+CanarySteps: TypeAlias = RequestSteps[CanaryRecord]
 
 
 def canary_flow(*, retriever: str | None, encoder: str | None, created: str | None) -> CanarySteps:
@@ -126,7 +125,7 @@ def canary_flow(*, retriever: str | None, encoder: str | None, created: str | No
     failed = 0
     for probe in choose_probes(DAILY, 0):
         try:
-            seen = sighting(probe.text, (yield Ask(probe.text)))
+            seen = sighting(probe.text, (yield Search(probe.text)))
         except Exception:
             failed += 1
             if failed > MOST_FAILED:
@@ -136,7 +135,7 @@ def canary_flow(*, retriever: str | None, encoder: str | None, created: str | No
             tops[f"{seen.query:08x}"] = round(seen.top, 6)
     fingerprint = None
     with suppress(Exception):  # an encoder that fails is one that cannot be reached
-        fingerprint = fingerprint_of((yield Embed(FINGERPRINT_TEXTS)))
+        fingerprint = fingerprint_of((yield EmbedTexts(FINGERPRINT_TEXTS)))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return CanaryRecord(now, tops, fingerprint, retriever, encoder, created)
 

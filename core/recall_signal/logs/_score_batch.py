@@ -36,7 +36,7 @@ SCORED = tuple(name for name in COLUMNS if name != "rationale")
 OUTDATED = frozenset({*SCORED, "advice", "calibration", "calibration_status"})
 """Columns of a log that belong to its old levels."""
 
-Batch = TypeVar("Batch", "pa.Table", "pa.RecordBatch")
+ArrowRows = TypeVar("ArrowRows", "pa.Table", "pa.RecordBatch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class BatchScorer:
     keep: Sequence[str] | None = None
     encoded: bool = True
 
-    def __call__(self, batch: Batch) -> Batch:
+    def __call__(self, batch: ArrowRows) -> ArrowRows:
         """Return the kept columns and the scored ones, row for row.
 
         Raises:
@@ -182,7 +182,7 @@ class BatchScorer:
         return with_helping_words(signals, only_help, alone.to_arrow())
 
 
-def score_batch(batch: Batch, calibration: Calibrator | None = None) -> Batch:
+def score_batch(batch: ArrowRows, calibration: Calibrator | None = None) -> ArrowRows:
     """Return a table or record batch of a log with levels made anew.
 
     Args:

@@ -16,8 +16,8 @@ from zlib import crc32
 from recall_signal._background import start_thread
 from recall_signal._steps.driver import drive, drive_async
 from recall_signal._wrapper.auto import is_switched_off
-from recall_signal.calibration._check import direct, direct_async
 from recall_signal.calibration._port import RetrieverPort, Searchable, port_of
+from recall_signal.calibration._requests import direct, direct_async
 from recall_signal.errors import ConfigurationError
 from recall_signal.logs._canaries import (
     CanaryRecord,

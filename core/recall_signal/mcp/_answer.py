@@ -12,16 +12,16 @@ from recall_signal._wrapper.response import RecallResponseBase
 from recall_signal.agents._tool import tool_answer, tool_failure
 from recall_signal.reports import rounded
 
-__all__ = ["Answer", "Layout"]
+__all__ = ["Layout", "ToolResult"]
 
 log = logging.getLogger(__name__)
 
-Figures = Mapping[int | None, Mapping[str, float | None]]
+FiguresByRank = Mapping[int | None, Mapping[str, float | None]]
 """Cosine and, with a reranker, score of each result, by its rank."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolResult:
     """The result of a call.
 
     Attributes:
@@ -45,16 +45,16 @@ class Layout:
     id_key: str | None
     metadata_keys: Collection[str]
 
-    def answer(self, response: RecallResponseBase) -> Answer:
+    def answer(self, response: RecallResponseBase) -> ToolResult:
         """Make the answer of a retrieval."""
         text, artifact = tool_answer(response.page_items(), response, self.id_key)
         return self._of(text, artifact, _figures(response))
 
-    def failure(self, error: BaseException) -> Answer:
+    def failure(self, error: BaseException) -> ToolResult:
         """Make the answer of a retrieval that raised; only the error's class is named."""
         return self._of(*tool_failure(error), {})
 
-    def _of(self, text: str, artifact: Mapping[str, Any], figures: Figures) -> Answer:
+    def _of(self, text: str, artifact: Mapping[str, Any], figures: FiguresByRank) -> ToolResult:
         page = enumerate(artifact["documents"])
         structured: dict[str, object] = {
             "v": 1,
@@ -65,7 +65,7 @@ class Layout:
             ],
             "error": artifact["error"],
         }
-        return Answer(text, structured)
+        return ToolResult(text, structured)
 
     def _result(
         self, rank: int, document: Mapping[str, Any], figures: Mapping[str, float | None]
@@ -83,7 +83,7 @@ class Layout:
         return result
 
 
-def _figures(response: RecallResponseBase) -> Figures:
+def _figures(response: RecallResponseBase) -> FiguresByRank:
     """Read the figures from the response: the results carry them only where the owner says so."""
     try:
         figures = {row.rank: {"cosine": rounded(row.cosine)} for row in response.rows}

@@ -15,7 +15,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared import exceptions
 
 from recall_signal._steps.failures import FATAL
-from recall_signal.mcp._answer import Answer
+from recall_signal.mcp._answer import ToolResult
 from recall_signal.mcp._outbox import SIZE, Outbox, forward
 
 __all__ = ["make_server", "must_propagate"]
@@ -25,10 +25,10 @@ INVALID_PARAMS = -32602
 
 UNKNOWN_TOOL = "Unknown tool"
 
-Call = Callable[[Mapping[str, object] | None], Awaitable[Answer]]
+CallTool = Callable[[Mapping[str, object] | None], Awaitable[ToolResult]]
 
 
-def make_server(name: str, version: str, tool: Mapping[str, object], call: Call) -> Server:
+def make_server(name: str, version: str, tool: Mapping[str, object], call: CallTool) -> Server:
     """Make a low-level server with one tool.
 
     Args:
@@ -101,7 +101,7 @@ def _v2(  # pragma: no cover  (its tests run where version 2 is: make test-newes
     return server
 
 
-def _result(answer: Answer) -> types.CallToolResult:
+def _result(answer: ToolResult) -> types.CallToolResult:
     return types.CallToolResult.model_validate(
         {
             "content": [{"type": "text", "text": answer.text}],

@@ -11,7 +11,7 @@ from recall_signal._report_schema import answer_schema
 from recall_signal._wrapper.response import RecallResponseBase
 from recall_signal.agents._tool_settings import MAX_K, tool_settings
 from recall_signal.errors import ConfigurationError, MissingDependencyError
-from recall_signal.mcp._answer import Answer, Layout
+from recall_signal.mcp._answer import Layout, ToolResult
 from recall_signal.mcp._arguments import Arguments
 from recall_signal.report_parsing import KEY
 
@@ -30,7 +30,7 @@ DESCRIPTION = "Look up stored texts."
 class RecallSource(Protocol):
     """The part of a `RecallRetriever`, of either framework, that a server needs."""
 
-    def arecall(self, query: str, /, **options: Any) -> Awaitable[RecallResponseBase]:
+    def arecall(self, query: str, /, *args: Any, **options: Any) -> Awaitable[RecallResponseBase]:
         """Search and assess; `k` and `use_rerank` are the options."""
         ...
 
@@ -76,11 +76,11 @@ def create_mcp_server(
     arguments = Arguments(tool, can_rerank=getattr(settings, "reranker", None) is not None)
     layout = Layout(getattr(settings, "id_key", None), tuple(metadata_keys))
 
-    async def call(given: Mapping[str, object] | None) -> Answer:
+    async def call(given: Mapping[str, object] | None) -> ToolResult:
         try:
             query, options = arguments.check(given or {})
         except ConfigurationError as wrong:
-            return Answer(f"Wrong arguments: {wrong}.", None)
+            return ToolResult(f"Wrong arguments: {wrong}.", None)
         try:
             return layout.answer(await retriever.arecall(query, **options))
         except BaseException as error:

@@ -13,11 +13,11 @@ from recall_signal.monitoring._canary_test import CanaryChange, CanaryVerdict
 from recall_signal.monitoring._days import Day
 from recall_signal.monitoring._traffic import QUANTILES, Comparison
 
-__all__ = ["KINDS", "Finding", "canary_findings", "name_findings", "traffic_findings"]
+__all__ = ["FINDING_KINDS", "Finding", "canary_findings", "name_findings", "traffic_findings"]
 
-Kind = Literal["encoder", "corpus", "traffic", "answerable"]
+FindingKind = Literal["encoder", "corpus", "traffic", "answerable"]
 
-KINDS: tuple[Kind, ...] = ("encoder", "corpus", "traffic", "answerable")
+FINDING_KINDS: tuple[FindingKind, ...] = ("encoder", "corpus", "traffic", "answerable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Finding:
         lasts: True for one that stays until there is another calibration.
     """
 
-    kind: Kind
+    kind: FindingKind
     day: str
     text: str
     lasts: bool = False
@@ -90,7 +90,7 @@ def _moved(comparison: Comparison) -> str:
     )
 
 
-_WORDS: dict[CanaryChange, tuple[Kind, str]] = {
+_WORDS: dict[CanaryChange, tuple[FindingKind, str]] = {
     "encoder": ("encoder", "The encoder changed around {day}: it gives other vectors"),
     "corpus_grown": ("corpus", "The stored texts grew to about {growth} their number around {day}"),
     "corpus_replaced": ("corpus", "The stored texts were replaced or cut around {day}"),

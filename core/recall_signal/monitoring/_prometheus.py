@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from recall_signal._safe_text import plain_text
 from recall_signal.confidence import LEVELS
-from recall_signal.monitoring._findings import KINDS
+from recall_signal.monitoring._findings import FINDING_KINDS
 from recall_signal.monitoring._fleet import STATUSES, FleetReport
 from recall_signal.monitoring._traffic import QUANTILES
 from recall_signal.monitoring._watch import LogReport, Series
@@ -61,7 +61,7 @@ def log_metrics(report: LogReport) -> str:
 
 def _changed(series: Series) -> Iterable[Sample]:
     found = {finding.kind for finding in series.current}
-    for kind in KINDS:
+    for kind in FINDING_KINDS:
         yield {"retriever": series.retriever, "kind": kind}, float(kind in found)
 
 

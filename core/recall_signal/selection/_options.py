@@ -32,7 +32,7 @@ Which labels do you keep for the question above? Answer with the JSON object onl
 """
 """`{candidates}` is where the fenced question and results go."""
 
-Count = Annotated[int, Field(ge=1, strict=True)]
+AtLeastOne = Annotated[int, Field(ge=1, strict=True)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 """A time limit."""
 
@@ -60,12 +60,12 @@ class SelectionOptions(FrozenOptions):
     """
 
     timeout: Seconds | None = DEFAULT_TIMEOUT
-    min_results: Count = 2
+    min_results: AtLeastOne = 2
     skip_levels: frozenset[Level] = frozenset()
     on_empty: Literal["keep", "drop"] = "keep"
-    max_candidates: Count = 50
-    max_characters: Count = 2_000
-    max_total: Count = 40_000
+    max_candidates: AtLeastOne = 50
+    max_characters: AtLeastOne = 2_000
+    max_total: AtLeastOne = 40_000
     prompt: Annotated[str, Field(strict=True)] = DEFAULT_PROMPT
 
     @field_validator("prompt")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recall_signal._text import visible_line
+from recall_signal._text import unique_keys, visible_line
 from recall_signal.reports import SelectionReason
 from recall_signal.selection._options import SelectionOptions
 
@@ -157,16 +157,9 @@ def _load(text: str) -> object:
     if len(text) > _MAX_ANSWER:
         return None
     try:
-        return json.loads(text, object_pairs_hook=_unrepeated)
+        return json.loads(text, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError):
         return None
-
-
-def _unrepeated(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        raise ValueError("a key is repeated")
-    return values
 
 
 def _within_limits(texts: Sequence[str], options: SelectionOptions) -> list[str]:

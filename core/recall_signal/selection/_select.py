@@ -77,7 +77,7 @@ class Select:
     timeout: float | None
 
 
-Selected = tuple[Sequence[int], SelectionReport]
+SelectedPositions = tuple[Sequence[int], SelectionReport]
 
 
 def select_page(
@@ -86,7 +86,7 @@ def select_page(
     ids: Sequence[str | None],
     level: Level,
     options: SelectionOptions,
-) -> Steps[Select | Compute, Selected]:
+) -> Steps[Select | Compute, SelectedPositions]:
     """Select from one page: the positions that stay, and the report on it.
 
     Args:

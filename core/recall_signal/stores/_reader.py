@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from recall_signal._flow.values import Candidates, Item, Search
+from recall_signal._flow.values import Candidates, Item, SearchFlow
+from recall_signal._steps.compute import CallStore
 from recall_signal._steps.failures import contained, original
 from recall_signal.scores import ScoreKind, parse_score_kind
 from recall_signal.stores._readings import ScoreReading, read_scores, validated
 from recall_signal.stores._vectors import (
-    CallStore,
     NormCheck,
     Reads,
     Vector,
@@ -158,7 +158,7 @@ class StoreReader(Generic[Adapter]):
         *,
         seen: bool = True,
         blocks: bool = False,
-    ) -> Search[Item]:
+    ) -> SearchFlow[Item]:
         """Return what was found, with its cosines.
 
         Args:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import le
-from typing import get_args
+from typing import Any, get_args
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from recall_signal._flow.embedding import cosines_of
 from recall_signal._names import MAX_NAME, is_plain
@@ -106,7 +106,9 @@ def read_scores(
     return _reading(cosines, source, for_unit_vectors=unchecked)
 
 
-def read_vectors(query_vector: ArrayLike, vectors: Sequence[ArrayLike | None]) -> ScoreReading:
+def read_vectors(
+    query_vector: ArrayLike, vectors: Sequence[ArrayLike | None] | NDArray[Any]
+) -> ScoreReading:
     """Compute cosines from the candidates' own vectors, None for a candidate without one.
 
     Raises:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import hypot
-from typing import Any, ClassVar, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recall_signal._flow.embedding import VectorMismatch
-from recall_signal._steps.compute import Compute, computed
+from recall_signal._flow.embedding import EmbedQuery, VectorMismatch
+from recall_signal._steps.compute import CallStore, Compute, computed
 from recall_signal._steps.driver import Steps, contained_steps
 from recall_signal._steps.failures import original
 from recall_signal.errors import InvalidInputError
@@ -26,8 +26,6 @@ from recall_signal.stores._readings import ScoreReading, read_vectors
 
 __all__ = [
     "FINAL_REASONS",
-    "CallStore",
-    "EmbedQuery",
     "NormCheck",
     "Reads",
     "Vector",
@@ -48,28 +46,9 @@ FINAL_REASONS = frozenset({"score_out_of_range", "score_inverted"})
 
 _FAILED_CHECKS = FINAL_REASONS | {"norm_unknown"}
 
+VectorRequest: TypeAlias = EmbedQuery | CallStore | Compute
 
-@dataclass(frozen=True, slots=True)
-class EmbedQuery:
-    """Request to embed the query with the framework's own encoder; the answer is its vector."""
-
-    name: ClassVar = "embed_query"
-
-    encoder: Any
-
-
-@dataclass(frozen=True, slots=True)
-class CallStore:
-    """Request to call a function that may wait for the store; the answer is its result."""
-
-    name: ClassVar = "call_store"
-
-    call: Callable[[], object]
-
-
-Asked: TypeAlias = EmbedQuery | CallStore | Compute
-
-Reads = Steps[Asked, ScoreReading]
+Reads = Steps[VectorRequest, ScoreReading]
 
 
 @dataclass(slots=True)
@@ -106,7 +85,7 @@ class VectorSource:
     count: int | None = None
     _read: Sequence[Vector | None] | None = None
 
-    def read(self) -> Steps[Asked, Sequence[Vector | None]]:
+    def read(self) -> Steps[VectorRequest, Sequence[Vector | None]]:
         """Read the stored vectors, once; empty where there are none.
 
         Raises:
@@ -126,7 +105,7 @@ class VectorSource:
             self._read = found
         return self._read
 
-    def query(self) -> Steps[Asked, Vector | None]:
+    def query(self) -> Steps[VectorRequest, Vector | None]:
         """Return the query's vector, None where nothing can compute it."""
         if self.query_vector is None and self.encoder is not None:
             self.query_vector = yield EmbedQuery(self.encoder)
@@ -179,7 +158,7 @@ def _compared(
     return (yield from computed(partial(read_vectors, query_vector, vectors)))
 
 
-def _has_unit_vectors(access: VectorSource) -> Steps[Asked, bool]:
+def _has_unit_vectors(access: VectorSource) -> Steps[VectorRequest, bool]:
     memory = access.memory
     if memory.unit is None:
         known = [vector for vector in (yield from access.read()) if vector is not None]

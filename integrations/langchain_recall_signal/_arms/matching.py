@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from langchain_core.documents import Document
 
-from langchain_recall_signal._arms.record import CallRecord, Compression, Search
+from langchain_recall_signal._arms.record import AnySearch, CallRecord, Compression
 
 __all__ = ["Place", "Sources"]
 
@@ -33,7 +33,7 @@ class Sources:
         record: What else happened in the call.
     """
 
-    def __init__(self, searches: Sequence[Search], record: CallRecord) -> None:
+    def __init__(self, searches: Sequence[AnySearch], record: CallRecord) -> None:
         self._searches, self._record = searches, record
         self._objects: dict[int, Place] = {}
         self._keys: dict[tuple[str, str], Place] = {}

@@ -18,7 +18,7 @@ from langchain_core.stores import BaseStore
 from numpy.typing import ArrayLike
 
 from langchain_recall_signal._arms.record import CallRecord, Compression, KeywordSearch
-from langchain_recall_signal._arms.views import Method, docstore_view
+from langchain_recall_signal._arms.views import SearchMethod, docstore_view
 from recall_signal._wrapper.views import seen_by, view_of
 
 __all__ = ["asks_several_indexes", "seen_parts"]
@@ -139,7 +139,7 @@ def _keywords(fields: Fields, record: CallRecord) -> Fields:
     }
 
 
-def _keyword_methods(index_class: type) -> dict[str, Method]:
+def _keyword_methods(index_class: type) -> dict[str, SearchMethod]:
     def get_scores(self: object, query: object) -> ArrayLike:
         scores: ArrayLike = getattr(index_class, "get_scores")(self, query)  # noqa: B009
         seen = _scores.get()

@@ -14,10 +14,11 @@ from langchain_recall_signal.stores._base import SCORED_SEARCH, AnyAdapter
 from recall_signal import ScoreKind
 from recall_signal.stores import Vector
 
-Seen = TypeVar("Seen")
+Recorded = TypeVar("Recorded")
 ScoredHits: TypeAlias = Sequence[tuple[Document, float | None]]
 
 __all__ = [
+    "AnySearch",
     "Arm",
     "ArmReader",
     "ArmSearch",
@@ -26,7 +27,6 @@ __all__ = [
     "KeywordSearch",
     "Lookup",
     "ScoredHits",
-    "Search",
 ]
 
 
@@ -79,7 +79,7 @@ class Arm:
         return adapter is None or adapter.unsupported_kwargs.isdisjoint(kwargs)
 
 
-class Search(Protocol):
+class AnySearch(Protocol):
     """A search of either kind."""
 
     @property
@@ -177,7 +177,7 @@ class CallRecord:
     compressions: list[Compression] = field(default_factory=list)
     is_closed: bool = False
 
-    def add(self, to: list[Seen], seen: Seen) -> None:
+    def add(self, to: list[Recorded], seen: Recorded) -> None:
         """Keep what has ended well in one of the lists."""
         if not self.is_closed:
             to.append(seen)

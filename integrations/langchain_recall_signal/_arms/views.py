@@ -23,7 +23,7 @@ from recall_signal._wrapper.views import seen_by, view_of
 __all__ = [
     "EMBEDDING",
     "UNSUPPORTED",
-    "Method",
+    "SearchMethod",
     "docstore_view",
     "store_view",
 ]
@@ -36,7 +36,7 @@ EMBEDDING = frozenset({"embed_query", "aembed_query", "embed_documents", "aembed
 UNSUPPORTED = (AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
 """Errors that a search with scores may raise where the plain one works; an outage is another."""
 
-Method: TypeAlias = Callable[..., object]
+SearchMethod: TypeAlias = Callable[..., object]
 _running: ContextVar[ArmSearch | None] = ContextVar("recall_signal_arm_search", default=None)
 """The search that runs in this context, of which others may be a part."""
 
@@ -70,9 +70,9 @@ def store_view(store: VectorStore, arm: Arm) -> VectorStore:
     return view_of(store, _store_methods, arm)
 
 
-def _store_methods(store_class: type) -> dict[str, Method]:
+def _store_methods(store_class: type) -> dict[str, SearchMethod]:
     """Make the searches of a view, as far as the store has them."""
-    made: dict[str, Method] = {}
+    made: dict[str, SearchMethod] = {}
     for name, kind in _SEARCHES.items():
         if hasattr(store_class, name):
             made[name] = _search(store_class, name, kind)
@@ -113,7 +113,7 @@ Where diversity chose the hits, few stores give a number; all are read by the st
 """
 
 
-def _search(store_class: type, name: str, kind: _Kind) -> Method:
+def _search(store_class: type, name: str, kind: _Kind) -> SearchMethod:
     """Make a search whose hits are seen; looked up at the call, since tracers replace methods."""
 
     def search(self: VectorStore, *args: object, **kwargs: object) -> object:
@@ -126,7 +126,7 @@ def _search(store_class: type, name: str, kind: _Kind) -> Method:
     return search
 
 
-def _asearch(store_class: type, name: str, kind: _Kind) -> Method:
+def _asearch(store_class: type, name: str, kind: _Kind) -> SearchMethod:
     """`_search`, asynchronously."""
 
     async def search(self: VectorStore, *args: object, **kwargs: object) -> object:
@@ -156,7 +156,7 @@ def _log_unreadable(error: Exception) -> None:
     log.warning("what was found inside the retriever is not readable: %s", type(error).__name__)
 
 
-def _plain_search(store_class: type) -> Method:
+def _plain_search(store_class: type) -> SearchMethod:
     """Make the plain search, answered by the one with scores where there is one."""
 
     def similarity_search(self: VectorStore, *args: object, **kwargs: object) -> Sequence[Document]:
@@ -173,7 +173,7 @@ def _plain_search(store_class: type) -> Method:
     return similarity_search
 
 
-def _plain_asearch(store_class: type) -> Method:
+def _plain_asearch(store_class: type) -> SearchMethod:
     """`_plain_search`, asynchronously."""
 
     async def asimilarity_search(
@@ -230,7 +230,7 @@ def docstore_view(
     return view_of(docstore, _docstore_methods, _Parents(id_key, record))
 
 
-def _docstore_methods(docstore_class: type) -> dict[str, Method]:
+def _docstore_methods(docstore_class: type) -> dict[str, SearchMethod]:
     def mget(self: object, keys: Sequence[str]) -> object:
         return _looked_up(self, keys, getattr(docstore_class, "mget")(self, keys))  # noqa: B009
 

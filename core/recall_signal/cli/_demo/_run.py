@@ -13,7 +13,7 @@ from recall_signal.cli import _options as opt
 from recall_signal.cli._backends import EXTRAS, SearchBackend, load_framework
 from recall_signal.cli._demo._sentences import same_levels, summary, uncalibrated
 from recall_signal.cli._demo._session import K, Session
-from recall_signal.cli._demo._stats import KINDS, SECTIONS, Result, tally
+from recall_signal.cli._demo._stats import QUESTION_KINDS, SECTIONS, Result, tally
 from recall_signal.cli._demo._tables import (
     notes_table,
     results_table,
@@ -145,7 +145,7 @@ def _calibrate(session: Session, backend: SearchBackend) -> Calibration:
 def _summarise(session: Session, results: Sequence[Result], before: Sequence[Result]) -> None:
     session.show("In short:", summary(results, "main"))
     session.show("The hard ones,", f"{HARD} {summary(results, 'hard')}")
-    tallies = [tally(results, section, kind) for section in SECTIONS for kind in KINDS]
+    tallies = [tally(results, section, kind) for section in SECTIONS for kind in QUESTION_KINDS]
     session.show("Levels", "by section and kind of question:", summary_table(tallies))
     session.show("Uncalibrated:", uncalibrated(before, results))
 

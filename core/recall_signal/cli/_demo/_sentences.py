@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recall_signal.cli._demo._stats import SECTIONS, Kind, Result, Section, Tally, tally
+from recall_signal.cli._demo._stats import SECTIONS, QuestionKind, Result, Section, Tally, tally
 
 __all__ = ["same_levels", "summary", "uncalibrated"]
 
@@ -29,10 +29,10 @@ def summary(results: Sequence[Result], section: Section) -> str:
 def uncalibrated(before: Sequence[Result], after: Sequence[Result]) -> str:
     """Compare with the same questions asked without a calibration, in one sentence."""
 
-    def right(results: Sequence[Result], kind: Kind) -> int:
+    def right(results: Sequence[Result], kind: QuestionKind) -> int:
         return sum(tally(results, section, kind).right or 0 for section in SECTIONS)
 
-    def count(kind: Kind) -> int:
+    def count(kind: QuestionKind) -> int:
         return sum(tally(after, section, kind).count for section in SECTIONS)
 
     return (

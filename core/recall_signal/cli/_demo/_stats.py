@@ -13,23 +13,23 @@ from recall_signal.confidence import Level
 
 __all__ = [
     "EXPECTED_ADVICE",
-    "KINDS",
+    "QUESTION_KINDS",
     "SECTIONS",
-    "Kind",
     "Question",
+    "QuestionKind",
     "Result",
     "Section",
     "Tally",
     "tally",
 ]
 
-Kind = Literal["stored", "near_miss", "off_topic"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+QuestionKind = Literal["stored", "near_miss", "off_topic"]
+QUESTION_KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 
 Section = Literal["main", "hard"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
 
-EXPECTED_ADVICE: dict[Kind, Advice] = {"stored": "read", "off_topic": "fallback"}
+EXPECTED_ADVICE: dict[QuestionKind, Advice] = {"stored": "read", "off_topic": "fallback"}
 """A near-miss asks for a fact that is not stored, about a topic that is: a signal of topical match
 can be neither right nor wrong about it."""
 
@@ -39,7 +39,7 @@ class Question:
     """A question of the demo; `answers` holds the ids of the memories that answer it."""
 
     text: str
-    kind: Kind
+    kind: QuestionKind
     section: Section
     answers: frozenset[str]
 
@@ -92,7 +92,7 @@ class Tally:
     """
 
     section: Section
-    kind: Kind
+    kind: QuestionKind
     count: int
     levels: Counter[Level]
     read: int
@@ -101,7 +101,7 @@ class Tally:
     answered_read: int | None
 
 
-def tally(results: Sequence[Result], section: Section, kind: Kind) -> Tally:
+def tally(results: Sequence[Result], section: Section, kind: QuestionKind) -> Tally:
     """Count the results of one kind in one section."""
     chosen = [r for r in results if (r.question.section, r.question.kind) == (section, kind)]
     expected = EXPECTED_ADVICE.get(kind)

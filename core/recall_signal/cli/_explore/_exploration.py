@@ -14,12 +14,12 @@ from recall_signal.cli._backends import SearchBackend, SearchResult
 from recall_signal.errors import CalibrationError
 from recall_signal.pool import DEFAULT_POOL_SIZE
 
-__all__ = ["CLOSEST_PRIOR", "Exploration", "Fit", "LevelSource", "View"]
+__all__ = ["CLOSEST_PRIOR", "Exploration", "FitFunction", "LevelSource", "View"]
 
 LevelSource: TypeAlias = Literal["default", "texts", "marks"]
 """The levels' basis: default thresholds, the calibration on the texts, or the one on marks."""
 
-Fit: TypeAlias = Callable[[SearchBackend, list[tuple[str, bool]]], Calibration]
+FitFunction: TypeAlias = Callable[[SearchBackend, list[tuple[str, bool]]], Calibration]
 """Makes a calibration with labelled questions."""
 
 CLOSEST_PRIOR = 0.05
@@ -53,7 +53,9 @@ class Exploration:
         fit: Makes another one from marks.
     """
 
-    def __init__(self, backend: SearchBackend, calibration: Calibration | None, fit: Fit) -> None:
+    def __init__(
+        self, backend: SearchBackend, calibration: Calibration | None, fit: FitFunction
+    ) -> None:
         self._backend = backend
         self._fit = fit
         self._calibrations: dict[LevelSource, Calibration] = {}

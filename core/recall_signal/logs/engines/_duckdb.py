@@ -19,7 +19,7 @@ __all__ = ["register_duckdb", "scored_column"]
 
 WORDS = ("level", "basis", "reason")
 
-KINDS = {**dict.fromkeys(WORDS, "VARCHAR"), "result_count": "BIGINT"}
+SQL_TYPES = {**dict.fromkeys(WORDS, "VARCHAR"), "result_count": "BIGINT"}
 """Types of columns in SQL; every other one is a figure."""
 
 FIGURE = "DOUBLE"
@@ -51,7 +51,9 @@ def register_duckdb(
         raise MissingDependencyError("register_duckdb", "logs") from None
     options = import_module("duckdb.func" if find_spec("duckdb.func") else "duckdb.functional")
     given = scorer or BatchScorer()
-    returned = duckdb.struct_type({name: duckdb.type(KINDS.get(name, FIGURE)) for name in SCORED})
+    returned = duckdb.struct_type(
+        {name: duckdb.type(SQL_TYPES.get(name, FIGURE)) for name in SCORED}
+    )
     connection.create_function(
         name,
         lambda cosines, coverage: scored_column(given, cosines, coverage),  # it reads annotations
@@ -86,7 +88,7 @@ def scored_column(
 def _type(name: str) -> pa.DataType:
     arrow = require_arrow()
     kinds = {"VARCHAR": arrow.string(), "BIGINT": arrow.int64(), FIGURE: arrow.float64()}
-    return kinds[KINDS.get(name, FIGURE)]
+    return kinds[SQL_TYPES.get(name, FIGURE)]
 
 
 def _flat(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
