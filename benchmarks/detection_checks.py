@@ -21,7 +21,7 @@ from recall_signal.calibration._separation import ReferenceScores
 from recall_signal.calibration._words_estimate import WordScores
 from recall_signal.evaluation import _metrics as metrics
 from recall_signal.evaluation._data import PRESENT
-from recall_signal.evaluation._evaluate import Fitted, Predictions, fit_mode, predict
+from recall_signal.evaluation._evaluate import MakeCalibrator, Predictions, fit_mode, predict
 from recall_signal.evaluation._metrics import Bools, Floats
 from recall_signal.evaluation._result import MODES, Mode
 from recall_signal.pool import Pool
@@ -254,6 +254,6 @@ def cost_of(source: Source) -> tuple[float, ...]:
     return *times, seconds
 
 
-def _accuracy(unit: Unit, draw: Draw, fitted: Fitted) -> float:
+def _accuracy(unit: Unit, draw: Draw, fitted: MakeCalibrator) -> float:
     answers = unit.source.predict(draw.rows, fitted)
     return metrics.balanced_accuracy(answers.present, draw.present)

@@ -32,7 +32,7 @@ from recall_signal.evaluation import _qpp as statistics
 from recall_signal.evaluation._data import PRESENT, Query, Split
 from recall_signal.evaluation._evaluate import (
     FIXED_CUTS,
-    Fitted,
+    MakeCalibrator,
     Predictions,
     draw_sample,
     fit_mode,
@@ -130,7 +130,7 @@ class Source:
     knows: bool
     retriever: Retriever
     split: Split
-    null: tuple[Fitted, tuple[str, ...]] = field(init=False)
+    null: tuple[MakeCalibrator, tuple[str, ...]] = field(init=False)
     _resized: dict[int, Retriever] = field(default_factory=dict)
     _memory: FitMemory = field(default_factory=FitMemory)
     _words: tuple[Vocabulary, float] | None = None
@@ -180,7 +180,7 @@ class Source:
         """The uncalibrated signal of each query."""
         return [assess(list(pool.cosines)) for pool in self.pools]
 
-    def predict(self, rows: Sequence[int], fitted: Fitted) -> Predictions:
+    def predict(self, rows: Sequence[int], fitted: MakeCalibrator) -> Predictions:
         """Assess the pools of these queries; the same as one by one, but measured once.
 
         The term coverage of a pool depends on the vocabulary and the step of a calibration, which
@@ -225,7 +225,7 @@ class Source:
 
     def fit(
         self, mode: Mode, sample: Sequence[Query], search: Callable[[str], Pool] | None = None
-    ) -> Fitted:
+    ) -> MakeCalibrator:
         """One mode on these queries; mode null is fitted once."""
         if mode == "null" and search is None:
             return self.null[0]
