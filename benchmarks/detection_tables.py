@@ -131,7 +131,7 @@ def _mixed(units: list[Row]) -> Table:
         "Mixed: fitted once for the set, on 50 dev queries of all its kinds. Otherwise on 50 of "
         "the unit's own, as everywhere else."
     )
-    return Table("MakeCalibrator on mixed traffic", ("mode", *FAMILIES), rows, note)
+    return Table("Fitted on mixed traffic", ("mode", *FAMILIES), rows, note)
 
 
 def _hard(units: list[Row]) -> Table:
