@@ -312,7 +312,6 @@ def _objects() -> Iterator[tuple[str, Make]]:
     yield "an empty list", lambda labels: {"keep": []}
     yield "an empty tuple", lambda labels: {"keep": ()}
     yield "a stranger", lambda labels: {"keep": ["ZZZZZ"]}
-    yield "a text of another class", lambda labels: {"keep": [type("Text", (str,), {})(labels[0])]}
     yield "positions", lambda labels: {"keep": [0, 1]}
     yield "booleans", lambda labels: {"keep": [True for _ in labels]}
 

@@ -3,8 +3,10 @@
 import asyncio
 import json
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from recall_signal.selection import (
     SelectionOptions,
     apply_answer,
     build_request,
+    parse_labels,
 )
 from tests.selection import malformed
 from tests.selection.fakes import (
@@ -55,6 +58,13 @@ def test_what_a_good_answer_is() -> None:
         json.dumps({"keep": [one, two]}).replace("keep", "\\u006b\\u0065\\u0065\\u0070"),
     ):
         assert apply_answer(request, answer, OPTIONS) == SelectionDecision((0, 1))
+
+    class Kept(StrEnum):
+        FIRST = one
+
+    for text in (np.array(request.labels)[0], Kept.FIRST):
+        assert apply_answer(request, {"keep": [text]}, OPTIONS) == SelectionDecision((0,))
+        assert list(map(type, parse_labels({"keep": [text]}) or [])) == [str]
     none = {"keep": [request.none_label]}
     assert apply_answer(request, none, OPTIONS) == SelectionDecision(None, "selected_none")
     assert apply_answer(request, none, DROPPING) == SelectionDecision(())

@@ -126,9 +126,9 @@ def parse_labels(answer: object) -> list[str] | None:
     if not isinstance(answer, Mapping) or set(answer) != {"keep"}:
         return None
     labels = answer["keep"]
-    if not isinstance(labels, list | tuple) or not all(type(label) is str for label in labels):
+    if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
         return None
-    return list(labels)
+    return [str.__str__(label) for label in labels]  # numpy's texts and members of enums as well
 
 
 def apply_answer(
