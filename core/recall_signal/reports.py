@@ -66,7 +66,13 @@ MAX_DROPPED_IDS = 20
 RESULT_DECIMALS = 6
 """A float32 store is exact to about seven digits; more would only be noise."""
 
-Count = Annotated[int, Field(ge=0)]
+
+def _integer(value: object) -> object:
+    """Return 2 for 2.0: to a JSON schema both are integers, and some writers have floats only."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Count = Annotated[int, Field(ge=0), BeforeValidator(_integer)]
 Text = Annotated[
     str, BeforeValidator(lambda value: encodable(value) if isinstance(value, str) else value)
 ]

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
 from recall_signal import SelectionReason, SelectionReport, assess
+from recall_signal.report_parsing import parse_report
 from recall_signal.reports import (
     NOT_CONFIGURED,
     SELECTION_REASONS,
@@ -89,6 +90,8 @@ RERANKED: Any = {"applied": True, "scale": "logit", "scored": 1, "reordered": Tr
         (SelectionReport, {"applied": 0, "reason": "timeout"}),
         (SelectionReport, {**APPLIED_FIELDS, "kept": "1"}),
         (SelectionReport, {**APPLIED_FIELDS, "kept": True}),
+        (SelectionReport, {**APPLIED_FIELDS, "kept": 1.5}),
+        (SelectionReport, {**APPLIED_FIELDS, "kept": -1.0}),
         (SelectionReport, {**APPLIED_FIELDS, "dropped": True}),
         (SelectionReport, {**APPLIED_FIELDS, "model": b"m"}),
         (SelectionReport, {**APPLIED_FIELDS, "dropped_memory_ids": {"m7"}}),
@@ -99,6 +102,7 @@ RERANKED: Any = {"applied": True, "scale": "logit", "scored": 1, "reordered": Tr
         (RerankReport, {**RERANKED, "reason": "timeout"}),
         (RerankReport, {**RERANKED, "scored": None}),
         (RerankReport, {**RERANKED, "scored": "1"}),
+        (RerankReport, {**RERANKED, "scored": True}),
         (RerankReport, {**RERANKED, "reordered": 1}),
         (RerankReport, {**RERANKED, "reason": None}),
         (RerankReport, {"applied": False, "reason": "timeout", "scale": "logit"}),
@@ -108,6 +112,21 @@ def test_a_contradiction_is_refused_by_the_type_and_by_its_schema(kind: Any, fie
     with pytest.raises(ValidationError):
         kind(**fields)
     assert not Draft202012Validator(kind.model_json_schema()).is_valid(fields)
+
+
+@pytest.mark.parametrize("report", [APPLIED, RerankReport(**RERANKED)])
+def test_a_count_may_be_written_as_a_float(report: Any) -> None:
+    """In a Struct of protobuf every number is one, and a JSON schema takes 2.0 for an integer."""
+    fields = json.loads(report.model_dump_json())
+    floats = {name: float(value) if type(value) is int else value for name, value in fields.items()}
+    assert [*map(type, floats.values())].count(float)
+    Draft202012Validator(type(report).model_json_schema()).validate(floats)
+    read = type(report)(**floats)
+    assert read.model_dump_json() == report.model_dump_json()
+    holder = {"confidence": {"level": "high"}, "selection": floats, "rerank": floats}
+    parsed = parse_report(holder)
+    assert parsed is not None
+    assert read in (parsed.selection, parsed.rerank)
 
 
 def test_as_many_ids_as_dropped_results_up_to_twenty() -> None:
