@@ -20,6 +20,6 @@ REASONS: dict[str, str] = {
     "adapter_failed": "reading the store's scores failed",
     "empty_query": "the question is empty, so no candidate can match it",
     "retrieval_failed": "the retriever failed, so nothing was searched",
-    "no_signal": "what a tool gave or a state holds has no signal that can be read",
+    "no_signal": "what a tool gave, a state holds or a page carries has no signal that can be read",
 }
 """Reasons why a level is `unknown`: machine-readable reason -> explanation for a person."""

@@ -23,6 +23,7 @@ __all__ = [
     "get_field",
     "level_in",
     "parse_confidence",
+    "parse_entry",
     "parse_report",
     "report_in",
     "strongest",
@@ -83,6 +84,21 @@ def parse_report(value: object, key: str = KEY) -> RecallReport | None:
             "advice": advice_in(report),
         },
     )
+
+
+def parse_entry(value: object) -> RecallReport | None:
+    """Read the entry of one result; None unless all that its published schema asks for is there.
+
+    What a stored text brought under the key is not mended into a report, as `parse_report` does
+    for a caller who trusts it. Keys that the schema does not know are left out.
+    """
+    try:
+        given: Any = value
+        known = {name: given["confidence"][name] for name in RecallConfidence.model_fields}
+        names = [name for name in RecallReport.model_fields if name in given or name in _ALWAYS]
+        return RecallReport(**{name: given[name] for name in names} | {"confidence": known})
+    except Exception:  # no entry, or not a whole one
+        return None
 
 
 def parse_confidence(value: object) -> RecallConfidence | None:
@@ -150,6 +166,9 @@ _EMPTY = {"result_count": 0, "rationale": ""}
 
 _PAGES = ("documents", "nodes")
 """Fields of a response that hold its page."""
+
+_ALWAYS = RecallReport.model_fields.keys() - {"calibration", "rerank", "rerank_score"}
+"""Keys of every entry."""
 
 _OWN_FIELDS = RecallReport.model_fields.keys() - {"v", "confidence", "selection", "advice"}
 

@@ -25,11 +25,13 @@ __all__ = ["SelectorCompressor"]
 class SelectorCompressor(PageSelectionSettings, BaseDocumentCompressor):
     """Removes what a model finds irrelevant, and reports it on every document that is left.
 
-    A compressor sees documents only, so there is no recall signal here, and LangChain does not
-    call it for an empty page; around a `RecallRetriever` prefer its `selector=`. Where
-    a document already carries an entry, its `selection` and `rank` are replaced. Within a
-    run, the custom event `recall_signal` carries the report as well, also where no document is
-    left.
+    A compressor sees documents only, so there is no recall signal here (`unknown`, `no_signal`),
+    and LangChain does not call it for an empty page; around a `RecallRetriever` prefer its
+    `selector=`. Where a document already carries a whole entry, its `selection`, `advice` and
+    `rank` are replaced; anything else under the key is removed. Whether a `RecallRetriever` of this
+    call made an entry cannot be seen: one that was stored counts as well, so store pages by
+    `without_report`. Within a run, the custom event `recall_signal` carries the reports as well,
+    also where no document is left.
 
     Raises:
         ConfigurationError: The selector is not one, or another setting is wrong.

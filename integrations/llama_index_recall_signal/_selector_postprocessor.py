@@ -29,9 +29,11 @@ PROMPT_KEY = "selection"
 class RecallSelectorPostprocessor(PageSelectionSettings, BaseNodePostprocessor, PromptMixin):
     """Removes what a model finds irrelevant, and reports it on every node that is left.
 
-    It has no recall signal of its own; around a `RecallRetriever` prefer its
-    `selector=`. Where a node already carries an entry, its `selection` and `rank` are
-    replaced. Without a query nothing is asked. Its prompt is `selection` in `get_prompts`.
+    It has no recall signal of its own (`unknown`, `no_signal`); around a `RecallRetriever` prefer
+    its `selector=`. Where a node already carries a whole entry, its `selection`, `advice` and
+    `rank` are replaced; anything else under the key is removed. Whether a `RecallRetriever` of this
+    call made an entry cannot be seen: one that was stored counts as well, so store pages by
+    `without_report`. Without a query nothing is asked. Its prompt is `selection` in `get_prompts`.
 
     Raises:
         ConfigurationError: The selector is not one, or another setting is wrong.

@@ -146,7 +146,8 @@ async def test_the_postprocessor_removes_and_says_so() -> None:
     for left in (sync, not_sync):
         assert kept(left) == ["id0", "id2"]
         entries = [item.node.metadata["recall"] for item in left]
-        assert entries == [{"v": 1, "selection": APPLIED, "rank": rank} for rank in (0, 1)]
+        assert [(e["selection"], e["rank"]) for e in entries] == [(APPLIED, 0), (APPLIED, 1)]
+        assert {entry["confidence"]["reason"] for entry in entries} == {"no_signal"}
         assert "recall" in left[0].node.excluded_llm_metadata_keys
         assert "recall" in left[0].node.excluded_embed_metadata_keys
     assert page_of(nodes) == page_of(found())

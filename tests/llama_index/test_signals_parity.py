@@ -22,7 +22,7 @@ from llama_index_recall_signal._workflow_events import (
     SearchWebEvent,
 )
 from recall_signal import assess
-from recall_signal.reports import NOT_CONFIGURED
+from recall_signal.reports import NOT_CONFIGURED, metadata_entry
 from recall_signal.selection import SelectionOptions
 from tests.llama_index.agent_fakes import LOOK, agent, web
 from tests.llama_index.fakes import QUERY, ListRetriever, scored
@@ -201,8 +201,15 @@ async def test_of_several_in_one_step_the_best_measured_one_speaks_in_both() -> 
         assert kept["confidence"]["level"] == (level or "unknown")
 
 
-@each
-def test_both_selectors_skip_by_the_same_level(report: Any, level: Any) -> None:
+@pytest.mark.parametrize("name", REPORTS)
+def test_both_selectors_skip_by_the_same_level(name: str) -> None:
+    """That of a whole entry: what a store holds is not mended into one."""
+    report, level = REPORTS[name]
+    if name in ("a newer strong one", "strong through JSON", "weak through JSON"):
+        report = metadata_entry(report, 0, 0.9)
+    else:
+        level = "unknown"
+
     class Never:
         def select(self, request: Any) -> Any:
             raise AssertionError
@@ -210,7 +217,8 @@ def test_both_selectors_skip_by_the_same_level(report: Any, level: Any) -> None:
         async def aselect(self, request: Any) -> Any:
             raise AssertionError
 
-    options = SelectionOptions(skip_levels=frozenset({level}), min_results=1)
+    skipped: Any = frozenset({level})
+    options = SelectionOptions(skip_levels=skipped, min_results=1)
     compressor = SelectorCompressor(selector=Never(), options=options)
     found = [Document("text", metadata={"recall": report})]
     said = [compressor.compress_documents(found, QUERY)[0].metadata["recall"]["selection"]]

@@ -5,18 +5,25 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from recall_signal._flow.values import Item
+from recall_signal._report_schema import RecallReport
 from recall_signal._steps.compute import Compute, computed
 from recall_signal._steps.driver import Steps, contained_steps, drive, drive_async
 from recall_signal._steps.failures import original
 from recall_signal._steps.timeouts import CallLimits, Workers
 from recall_signal._wrapper.model_calls import Model
 from recall_signal.advice import advise
-from recall_signal.confidence import Level
-from recall_signal.report_parsing import NO_SIGNAL, level_in, parse_confidence
-from recall_signal.reports import SelectionReport, copy_nested
+from recall_signal.confidence import Level, unknown
+from recall_signal.report_parsing import parse_entry
+from recall_signal.reports import (
+    NOT_CONFIGURED,
+    SelectionReport,
+    metadata_entry,
+    report_dict,
+    rounded,
+)
 from recall_signal.selection import (
     Answer,
     Select,
@@ -39,7 +46,7 @@ class Selected(Generic[Item]):
     Attributes:
         items: Those that stay, in their order.
         entries: What each of them is to carry under the metadata key.
-        report: The selection's report with the format's version, as plain JSON values.
+        report: The reports of the page, as plain JSON values.
     """
 
     items: list[Item]
@@ -66,40 +73,60 @@ class PageSelection(Generic[Item]):
     def flow(
         self, query: str, items: Sequence[Item], options: SelectionOptions
     ) -> Steps[Select | Compute, Selected[Item]]:
-        """Request which items stay; an entry that one carries is completed, not lost."""
-        carried = [(self.metadata_of(item) or {}).get(self.metadata_key) for item in items]
-        kept, selection = yield from self._select(query, items, carried, options)
-        publish_selection(selection, [items[position] for position in kept])
-        report = {"v": 1, "selection": selection.model_dump(mode="json")}
+        """Request which items stay; a whole entry that one carries is completed, not lost.
+
+        The first item speaks for the page. Where an item carries no whole entry, nothing of it is
+        kept, and nothing was measured.
+        """
+        nothing = RecallReport(
+            confidence=unknown("no_signal", len(items)),
+            selection=NOT_CONFIGURED,
+            advice="undecided",
+        )
+        found = [(self.metadata_of(item) or {}).get(self.metadata_key) for item in items]
+        carried = [parse_entry(entry) or nothing for entry in found]
+        first = next(iter(carried), nothing)
+        kept, selection = yield from self._select(query, items, first.confidence.level, options)
+        left = [items[position] for position in kept]
+        publish_selection(selection, left)
         entries = []
         for rank, position in enumerate(kept):
-            entry = carried[position]
-            earlier = copy_nested(entry) if isinstance(entry, dict) else {}
-            confidence = parse_confidence(earlier)
-            todo = advise(confidence or NO_SIGNAL, selection, len(kept)).advice
-            earlier.pop("advice", None)
-            if confidence is not None or todo == "fallback":
-                earlier["advice"] = todo
-            entries.append({**earlier, **copy_nested(report), "rank": rank})
-        return Selected([items[position] for position in kept], entries, report)
+            earlier = carried[position]
+            report = _selected(earlier, selection, len(kept))
+            entries.append(metadata_entry(report, rank, earlier.cosine))
+            if "rerank_score" in earlier.model_fields_set:
+                entries[-1]["rerank_score"] = rounded(earlier.rerank_score)
+        return Selected(left, entries, _selected(first, selection, len(kept)))
 
     def _select(
         self,
         query: str,
         items: Sequence[Item],
-        carried: Sequence[object],
+        level: Level,
         options: SelectionOptions,
     ) -> Steps[Select | Compute, tuple[Sequence[int], SelectionReport]]:
-        def read() -> tuple[list[str], list[str | None], Level]:
-            level = level_in(carried[0]) if carried else "unknown"
-            return [*map(self.text_of, items)], [*map(self.id_of, items)], level
+        def read() -> tuple[list[str], list[str | None]]:
+            return [*map(self.text_of, items)], [*map(self.id_of, items)]
 
         try:
-            texts, ids, level = yield from contained_steps(computed(read))
+            texts, ids = yield from contained_steps(computed(read))
         except Exception as error:
             log.warning("reading the page's texts failed: %s", type(original(error)).__name__)
             return range(len(items)), SelectionReport(applied=False, reason="llm_error")
         return (yield from select_page(query, texts, ids, level, options))
+
+
+def _selected(earlier: RecallReport, selection: SelectionReport, shown: int) -> dict[str, Any]:
+    """Return the reports of a page after one more selection."""
+    named = earlier.calibration
+    return report_dict(
+        earlier.confidence,
+        selection,
+        earlier.cosine_source,
+        earlier.rerank,
+        advice=advise(earlier.confidence, selection, shown).advice,
+        calibration=None if named is None else named.model_dump(),
+    )
 
 
 def select(

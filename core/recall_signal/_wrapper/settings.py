@@ -118,7 +118,7 @@ class PageSelectionSettings(CheckedSettings):
     """Model, or any `Selector`."""
 
     options: SelectionOptions = Field(default_factory=SelectionOptions)
-    """Its options; `skip_levels` reads the level that the first item carries, if any."""
+    """Its options; `skip_levels` goes by the first item's entry, by `unknown` without one."""
 
 
 class SignalSettings(CheckedSettings):

@@ -5,12 +5,15 @@ import logging
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from langchain_classic.retrievers import ContextualCompressionRetriever
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from langchain_recall_signal import RecallRetriever, SelectorCompressor
-from recall_signal import ConfigurationError
+from recall_signal import ConfigurationError, RecallReport, assess
+from recall_signal.reports import metadata_entry
 from recall_signal.selection import Answer, SelectionOptions
+from tests.reports import report_of
 from tests.selection.fakes import (
     AsyncScripted,
     Custom,
@@ -116,7 +119,8 @@ async def test_the_compressor_removes_and_says_so(kind: type[Scripted]) -> None:
     for documents in (retriever.invoke(QUESTION), await retriever.ainvoke(QUESTION)):
         assert plain(documents) == plain([page()[0], page()[3]])
         entries = [document.metadata["recall"] for document in documents]
-        assert entries == [{"v": 1, "selection": said, "rank": rank} for rank in (0, 1)]
+        assert [(entry["selection"], entry["rank"]) for entry in entries] == [(said, 0), (said, 1)]
+        assert {entry["confidence"]["reason"] for entry in entries} == {"no_signal"}
 
 
 async def test_the_compressor_is_traced_and_sends_its_event() -> None:
@@ -131,6 +135,9 @@ async def test_the_compressor_is_traced_and_sends_its_event() -> None:
         assert listener.parents_of("recall_selector") == [above]
         (event,) = listener.events
         assert event["selection"]["kept"] == 0
+        assert event["advice"] == "fallback"
+        schema = RecallReport.model_json_schema(mode="serialization")
+        Draft202012Validator(schema).validate(event)
 
 
 class Broken(Listener):
@@ -193,7 +200,8 @@ def test_behind_a_recall_retriever_the_signal_stays() -> None:
 @pytest.mark.parametrize(
     ("entry", "level"),
     [
-        ({"confidence": {"level": "none"}}, "none"),
+        (metadata_entry(report_of(assess([0.2, 0.19])), 0, 0.2), "none"),
+        ({"confidence": {"level": "none"}}, "unknown"),
         ({"confidence": {"level": "certain"}}, "unknown"),
         ({"confidence": "none"}, "unknown"),
         ("none", "unknown"),
