@@ -43,7 +43,9 @@ def signal_attributes(report: Mapping[str, object]) -> dict[str, str | bool | in
 
     Args:
         report: As in `RecallResponse.to_dict()`, a document's metadata entry, or the data of
-            the event `recall_signal`. Values that are None or missing become no attribute.
+            the event `recall_signal`. Values that are None or missing become no attribute, and
+            a report without any signal (`no_signal`, as a selector over a bare list makes it)
+            says nothing of the signal that the span may hold already.
     """
     values: dict[str, object] = {"cosine_source": report.get("cosine_source")}
     parts = (
@@ -53,7 +55,7 @@ def signal_attributes(report: Mapping[str, object]) -> dict[str, str | bool | in
     )
     for part, prefix, names in parts:
         given = report.get(part)
-        if isinstance(given, Mapping):
+        if isinstance(given, Mapping) and given.get("reason") != "no_signal":
             values |= {f"{prefix}{name}": given.get(name) for name in names}
     return {
         f"{PREFIX}{name}": value

@@ -17,7 +17,8 @@ from opentelemetry.trace import Tracer
 
 from langchain_recall_signal import RecallTelemetryHandler
 from recall_signal import MissingDependencyError, RecallConfidence, SelectionReport, assess
-from recall_signal.reports import NOT_CONFIGURED, RerankReport
+from recall_signal.confidence import unknown
+from recall_signal.reports import NOT_CONFIGURED, RerankReport, report_dict
 from recall_signal.telemetry import (
     CONFIDENCE_FIELDS,
     RERANK_FIELDS,
@@ -187,3 +188,12 @@ async def test_a_failure_and_a_cancellation_pass_and_write_nothing(
             await task
     (span,) = exporter.get_finished_spans()
     assert attributes(span) == {}
+
+
+def test_a_report_without_a_signal_leaves_that_of_the_span() -> None:
+    selection = SelectionReport(applied=False, reason="timeout")
+    report = report_dict(unknown("no_signal", 3), selection, None, advice="undecided")
+    assert signal_attributes(report) == {
+        "recall_signal.selection.applied": False,
+        "recall_signal.selection.reason": "timeout",
+    }
