@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from recall_signal.errors import InvalidInputError
 
@@ -23,6 +23,9 @@ DEFAULT_POOL_SIZE = 50
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
     """The candidates of one retrieval, one entry per candidate in every column, in rank order.
+
+    A column that may be read by labels, such as a Series of pandas, is kept as the list of its
+    entries.
 
     Attributes:
         cosines: Raw cosine of query and candidate, or None where there is none.
@@ -47,13 +50,13 @@ class Pool:
     def __post_init__(self) -> None:
         if not isinstance(self.query, str | None):
             raise InvalidInputError(f"Pool.query must be a text, got {type(self.query).__name__}")
-        _require_column("cosines", self.cosines)
+        self._read("cosines", self.cosines)
         count = len(self.cosines)
         for name in ("ids", "texts", "scores", "rerank_scores"):
             column = getattr(self, name)
             if column is None:
                 continue
-            _require_column(name, column)
+            self._read(name, column)
             if len(column) != count:
                 raise InvalidInputError(
                     f"Pool.{name} has {len(column)} entries for {count} cosines; every column "
@@ -62,6 +65,14 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.cosines)
+
+    def _read(self, name: str, column: object) -> None:
+        """Check a column, and keep its entries by their places."""
+        if type(column) is list:  # the ordinary case
+            return
+        _require_column(name, column)
+        if not isinstance(column, Sequence) and not hasattr(column, "__array_interface__"):
+            object.__setattr__(self, name, list(cast("Iterable[object]", column)))
 
 
 _NO_COLUMNS = (str, bytes, bytearray, Mapping)
@@ -75,8 +86,6 @@ def _require_column(name: str, column: object) -> None:
         InvalidInputError: It is a text, a mapping, a set, an iterator, an array of another number
             of dimensions than one, or no collection.
     """
-    if type(column) is list:  # the ordinary case
-        return
     is_sequence = hasattr(column, "__len__") and hasattr(column, "__getitem__")
     if is_sequence and not isinstance(column, _NO_COLUMNS) and getattr(column, "ndim", 1) == 1:
         return
