@@ -13,7 +13,9 @@ text, document text or secrets; of a value that may hold one, only the type is n
 
 from __future__ import annotations
 
+from functools import partial
 from shlex import quote
+from typing import Any
 
 __all__ = [
     "CalibrationError",
@@ -55,10 +57,14 @@ class MissingDependencyError(RecallSignalError, ImportError):
     """
 
     def __init__(self, what: str, extra: str | None = None, *, package: str | None = None) -> None:
-        self.extra, self.package = extra, package
+        self.what, self.extra, self.package = what, extra, package
         if package is None:
             needs, wanted = "packages that are not installed", f"recall-signal[{extra}]"
         else:
             needs, wanted = f"{package}, which is not installed", package
         it = "them" if package is None else "it"
         super().__init__(f"{what} needs {needs}. Install {it} with: pip install {quote(wanted)}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        make = partial(type(self), package=self.package)
+        return make, (self.what, self.extra), vars(self)

@@ -1,5 +1,8 @@
 """The error tree: one base, familiar built-in parents, and a pip line that can be pasted."""
 
+import pickle
+from copy import copy, deepcopy
+
 import pytest
 
 import recall_signal
@@ -50,3 +53,20 @@ def test_a_package_that_no_extra_brings_is_named_itself() -> None:
         "corrective_graph needs langgraph>=1.0, which is not installed. "
         "Install it with: pip install 'langgraph>=1.0'"
     )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MissingDependencyError("scoring", "logs"),
+        MissingDependencyError("corrective_graph", package="langgraph>=1.0"),
+        *(kind("what was given") for kind in RecallSignalError.__subclasses__()[:4]),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_copy_says_the_same(error: RecallSignalError) -> None:
+    """Errors of a worker come back pickled."""
+    error.add_note("in a worker")
+    for copied in (copy(error), deepcopy(error), pickle.loads(pickle.dumps(error))):
+        assert type(copied) is type(error)
+        assert (str(copied), vars(copied)) == (str(error), vars(error))
