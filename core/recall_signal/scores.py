@@ -8,6 +8,7 @@ formula is refused, with its reason, instead of being guessed at.
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from enum import StrEnum
 from math import isfinite, log
 from typing import SupportsFloat
@@ -131,10 +132,20 @@ def parse_score_kind(kind: ScoreKind | str) -> ScoreKind:
     try:
         return ScoreKind(kind)
     except ValueError:
+        given = repr(kind) if _may_be_shown(kind) else type(kind).__name__
         raise ConfigurationError(
-            f"score_kind must be one of {', '.join(ScoreKind)}, "
-            f"got {repr(kind) if isinstance(kind, str | int | None) else type(kind).__name__}"
+            f"score_kind must be one of {', '.join(ScoreKind)}, got {given}"
         ) from None
+
+
+_ALIKE = 0.75
+"""Similarity (difflib) from which a text counts as a misspelt kind; any other may hold a secret."""
+
+
+def _may_be_shown(kind: object) -> bool:
+    if isinstance(kind, str):
+        return bool(get_close_matches(kind.lower(), ScoreKind, n=1, cutoff=_ALIKE))
+    return isinstance(kind, int | None)
 
 
 def to_cosine(score: SupportsFloat | None, kind: ScoreKind | str) -> float | None:

@@ -197,13 +197,20 @@ def test_a_kind_is_found_by_its_name(kind: ScoreKind) -> None:
     assert parse_score_kind(kind.value) is kind
 
 
-@pytest.mark.parametrize("kind", ["cosin", "COSINE", "", None, 7])
+@pytest.mark.parametrize("kind", ["cosin", "COSINE", "cosine_dist", None, 7])
 def test_an_unknown_kind_is_refused_with_the_list_of_kinds(kind: Any) -> None:
     for refuse in (parse_score_kind, lambda k: to_cosine(0.5, k), lambda k: to_cosines([], k)):
         with pytest.raises(ConfigurationError, match="score_kind must be one of") as caught:
             refuse(kind)
         assert repr(kind) in str(caught.value)
         assert all(known.value in str(caught.value) for known in ScoreKind)
+
+
+@pytest.mark.parametrize("kind", ["sk-SECRET123", "", "the moon", ["cosine"], b"cosine"])
+def test_of_what_is_no_misspelt_kind_only_the_type_is_shown(kind: Any) -> None:
+    for refuse in (parse_score_kind, lambda k: to_cosine(0.5, k), lambda k: to_cosines([], k)):
+        with pytest.raises(ConfigurationError, match=f"unknown, got {type(kind).__name__}$"):
+            refuse(kind)
 
 
 def test_the_logistic_kind_is_the_inverse_of_the_sigmoid() -> None:
