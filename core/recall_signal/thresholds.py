@@ -160,7 +160,7 @@ _CUTS = tuple(field.name for field in fields(Thresholds) if field.name != "encod
 DEFAULT_THRESHOLDS = Thresholds()
 
 
-def thresholds_in_force(given: Thresholds | None) -> Thresholds:
+def thresholds_in_force(given: object) -> Thresholds:
     """Return the given cuts, or the default ones.
 
     Raises:

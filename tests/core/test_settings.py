@@ -58,6 +58,7 @@ def test_both_what_belongs_to_an_encoder_and_what_does_not_are_checked() -> None
         ({"colour": 1}, "colour: there is no such setting$"),
         ({"pool_sise": 1}, "there is no such setting; did you mean pool_size?"),
         ({"score_kind": "cosin"}, "cosin"),
+        ({"thresholds": {"prominence_high": True}}, "thresholds must be a Thresholds or None, got"),
         ({"calibration": {"mode": "null"}}, "come from Calibration.fit"),
         ({"metadata_key": "score"}, "metadata_key 'score' has a meaning of its own"),
         ({"score_key": "s"}, "score_key='s' needs score_kind=, .* got 'auto'"),

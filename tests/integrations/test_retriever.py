@@ -99,12 +99,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"pool_size": 3}, "pool_size=3 is below the page's k=4"),
     ({"pool_size": 3, "k": 5}, "pool_size=3 is below the page's k=5"),
     ({"score_kind": "cosin"}, "score_kind must be one of cosine, .*, got 'cosin'"),
+    ({"score_kind": "sk-secret"}, "score_kind must be one of cosine, .*, got str$"),
     ({"annotate": "some"}, "annotate: input should be 'all', 'first' or 'none', got str"),
     ({"metadata_key": ""}, "metadata_key: .*at least 1 character, got str"),
     ({"metadata_key": "score"}, "metadata_key 'score' has a meaning of its own"),
     ({"id_key": "recall"}, "id_key and metadata_key are both 'recall'"),
     ({"id_key": "doc", "metadata_key": "doc"}, "id_key and metadata_key are both 'doc'"),
-    ({"thresholds": 0.5}, "thresholds: "),
+    ({"thresholds": 0.5}, "thresholds must be a Thresholds or None, got float; .*from_dict"),
+    ({"thresholds": {"prominence_high": "0.9"}}, "thresholds must be .*, got dict; .*from_dict"),
     ({"k": 0, "pool_size": "x"}, "k: .*; pool_size: "),
 ]
 

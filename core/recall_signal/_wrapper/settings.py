@@ -28,7 +28,7 @@ from recall_signal.reranking import Reranking, as_options
 from recall_signal.scores import ScoreKind, parse_score_kind
 from recall_signal.selection import SelectionOptions
 from recall_signal.selection._options import DEFAULT_TIMEOUT, Seconds
-from recall_signal.thresholds import Thresholds
+from recall_signal.thresholds import Thresholds, thresholds_in_force
 
 __all__ = [
     "RESERVED_KEYS",
@@ -157,6 +157,12 @@ class SignalSettings(CheckedSettings):
     @classmethod
     def _known_kind(cls, value: ScoreKind | str) -> ScoreKind | str:
         return value if value == "auto" else parse_score_kind(value)
+
+    @field_validator("thresholds", mode="before")
+    @classmethod
+    def _whole_thresholds(cls, value: object) -> Thresholds | None:
+        """Reject dicts, of which pydantic would make cuts from texts and truth values."""
+        return None if value is None else thresholds_in_force(value)
 
     @field_validator("calibration", "baseline", mode="before")
     @classmethod
