@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recall_signal import ConfigurationError
+from recall_signal.agents._fallbacks import found_report, require_metadata_key
 from recall_signal.report_parsing import KEY, advice_in, get_field, report_in, strongest
 
 __all__ = ["RecallRoute", "find_report", "route_on_recall"]
@@ -19,9 +20,11 @@ class RecallRoute:
     relevant: str
     absent: str
     unknown: str
+    metadata_key: str = KEY
 
     def __post_init__(self) -> None:
-        for field in self.__slots__:
+        require_metadata_key(self.metadata_key)
+        for field in ("relevant", "absent", "unknown"):
             name = getattr(self, field)
             if not isinstance(name, str) or not name:
                 raise ConfigurationError(
@@ -31,7 +34,7 @@ class RecallRoute:
 
     def __call__(self, state: object) -> str:
         """Return the name of the next node; never raises."""
-        todo = advice_in(find_report(state))
+        todo = advice_in(find_report(state, self.metadata_key))
         return {"read": self.relevant, "fallback": self.absent, "undecided": self.unknown}[todo]
 
     @property
@@ -40,26 +43,30 @@ class RecallRoute:
         return {name: name for name in (self.relevant, self.absent, self.unknown)}
 
 
-def route_on_recall(*, relevant: str, absent: str, unknown: str) -> RecallRoute:
+def route_on_recall(
+    *, relevant: str, absent: str, unknown: str, metadata_key: str = KEY
+) -> RecallRoute:
     """Make a conditional edge: `graph.add_conditional_edges(node, route, route.path_map)`.
 
     The signal is looked for under the state's key `recall` (a response, a confidence, or the
     dict of either), then in the artifacts of the last tool messages of this turn, then in the
     metadata of `documents`. Where several tools searched in one step, the best measured level
-    counts. A state may be a dict, an object, or a list of messages.
+    counts. An empty list in the place of documents, as an artifact or under `documents`, is an
+    empty page: absent. A state may be a dict, an object, or a list of messages.
 
     Args:
         relevant: Where to go after `high` and `moderate`.
-        absent: Where to go after `low` and `none`.
+        absent: Where to go after `low`, `none` and an empty page.
         unknown: Where to go after `unknown`, and where there is no signal that can be read.
+        metadata_key: That of the `RecallRetriever` whose documents the state holds.
 
     Raises:
         ConfigurationError: A name is not a text, or empty.
     """
-    return RecallRoute(relevant, absent, unknown)
+    return RecallRoute(relevant, absent, unknown, metadata_key)
 
 
-def find_report(state: object) -> dict[str, Any] | None:
+def find_report(state: object, key: str = KEY) -> dict[str, Any] | None:
     """Find the report that a state holds, None where there is none or it cannot be read.
 
     Searches the key `recall`, then the artifacts of the last tool messages of this turn, then
@@ -67,29 +74,46 @@ def find_report(state: object) -> dict[str, Any] | None:
 
     Args:
         state: A mapping, an object with attributes, or a list of messages.
+        key: The metadata key of the wrapper.
     """
     try:
         recall = get_field(state, KEY)
         if recall is not None:
             return report_in(recall)
         messages = state if isinstance(state, list) else get_field(state, "messages")
-        return _in_messages(messages) or report_in(get_field(state, "documents"))
+        return _in_messages(messages, key) or found_report(get_field(state, "documents"), key)
     except Exception:  # a state of any shape takes the branch for unknown
         return None
 
 
-def _in_messages(messages: object) -> dict[str, Any] | None:
-    """Return the best report of the last step of this turn that searched."""
-    found: list[dict[str, Any]] = []
+def _in_messages(messages: object, key: str) -> dict[str, Any] | None:
+    """Return the best report of the last step of this turn that searched.
+
+    Tools that are no retriever may have an empty list as well: it is a page where the tool has
+    given a report in this turn, or no tool has.
+    """
+    given: list[tuple[int, Any, dict[str, Any]]] = []
+    told = set()
+    for step, message in _tool_messages(messages):
+        name, artifact = get_field(message, "name"), get_field(message, "artifact")
+        report = found_report(artifact, key)
+        if report is not None:
+            given.append((step, name, report))
+            told |= {name} if artifact != [] else set()
+    given = [one for one in given if not told or one[1] in told]
+    return strongest(report for step, _, report in given if step == given[0][0])
+
+
+def _tool_messages(messages: object) -> Iterator[tuple[int, Any]]:
+    """Yield the tool messages of this turn with the number of their step, the last one first."""
+    step = 0
     for kind, message in _backwards(messages):
         if kind in ("human", "user"):
-            break
+            return
         if kind == "tool":
-            report = report_in(get_field(message, "artifact"))
-            found += [] if report is None else [report]
-        elif found:
-            break
-    return strongest(found)
+            yield step, message
+        else:
+            step += 1
 
 
 def _backwards(messages: object) -> Iterator[tuple[Any, Any]]:

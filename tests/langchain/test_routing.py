@@ -24,6 +24,8 @@ from pydantic import BaseModel
 
 from langchain_recall_signal import create_recall_tool, route_on_recall
 from recall_signal import ConfigurationError
+from recall_signal.agents._fallbacks import tool_report
+from recall_signal.report_parsing import advice_in
 from tests.langchain.agent_fakes import calls, memory
 
 ROUTE = route_on_recall(relevant="answer", absent="web", unknown="ask")
@@ -112,6 +114,60 @@ def test_documents_are_looked_at_last() -> None:
     assert ROUTE({"recall": None, "messages": [], "documents": documents}) == "web"
     assert ROUTE({"documents": [Document("no signal")]}) == "ask"
     assert ROUTE({"recall": memory().recall("high"), "documents": documents}) == "answer"
+
+
+EMPTY = ToolMessage("none", artifact=[], name="page", tool_call_id="2")
+"""Of a tool that gives its page itself, such as LangChain's own retriever tool."""
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"documents": []},
+        {"recall": None, "messages": [], "documents": []},
+        PydanticState(),
+        {"messages": [EMPTY]},
+        [HumanMessage("q"), AIMessage(""), EMPTY],
+        {"messages": messages_to_dict([EMPTY]), "documents": [Document("no signal")]},
+        [{"role": "tool", "artifact": []}],
+    ],
+    ids=lambda state: type(state).__name__,
+)
+def test_an_empty_page_is_absent(state: Any) -> None:
+    assert ROUTE(state) == "web"
+
+
+def test_an_empty_page_is_so_for_the_middleware_as_well() -> None:
+    assert advice_in(tool_report([[]], failed=False)) == "fallback"
+
+
+def test_a_report_goes_before_an_empty_list_of_somebody_else() -> None:
+    found, page = tool_message("high"), memory().invoke("high")
+    reported = ToolMessage("found", artifact=page, name="page", tool_call_id="1")
+    assert ROUTE({"messages": [EMPTY], "documents": memory().invoke("high")}) == "web"
+    assert ROUTE({"messages": [found], "documents": []}) == "answer"
+    assert ROUTE([found, AIMessage(""), EMPTY]) == "answer"
+    assert ROUTE([reported, AIMessage(""), EMPTY]) == "web"
+    assert ROUTE([EMPTY, AIMessage(""), reported]) == "answer"
+    assert ROUTE([reported, EMPTY]) == ROUTE([EMPTY, reported]) == "answer"
+    assert ROUTE([EMPTY, HumanMessage("next")]) == "ask"
+
+
+def test_reports_under_another_key() -> None:
+    other = memory().model_copy(update={"metadata_key": "mine"})
+    page = other.invoke("low")
+    message = ToolMessage("found", artifact=page, tool_call_id="1")
+    route = route_on_recall(relevant="answer", absent="web", unknown="ask", metadata_key="mine")
+    for state in ({"documents": page}, [message]):
+        assert ROUTE(state) == "ask"
+        assert route(state) == "web"
+    assert route([tool_message("low")]) == "web"
+
+
+@pytest.mark.parametrize("key", ["", None, 5])
+def test_a_key_is_checked(key: Any) -> None:
+    with pytest.raises(ConfigurationError, match="metadata_key must be the key"):
+        route_on_recall(relevant="a", absent="b", unknown="c", metadata_key=key)
 
 
 class Hostile:

@@ -9,11 +9,19 @@ from typing import Any, Literal, get_args
 from recall_signal.advice import advise
 from recall_signal.agents._json import json_safe
 from recall_signal.agents._tool import FAILED, FAILED_SELECTION
+from recall_signal.confidence import RecallConfidence
 from recall_signal.errors import ConfigurationError
 from recall_signal.report_parsing import KEY, NO_SIGNAL, advice_in, report_in
 from recall_signal.reports import report_dict
 
-__all__ = ["FallbackPolicy", "OnUnknown", "fallback_policy", "tool_report"]
+__all__ = [
+    "FallbackPolicy",
+    "OnUnknown",
+    "fallback_policy",
+    "found_report",
+    "require_metadata_key",
+    "tool_report",
+]
 
 OnUnknown = Literal["hide", "offer"]
 
@@ -98,12 +106,21 @@ def fallback_policy(
         raise ConfigurationError(f"on_unknown must be 'hide' or 'offer', got {on_unknown!r}")
     if type(max_fallbacks) is not int or max_fallbacks < 1:
         raise ConfigurationError(f"max_fallbacks must be 1 or more, got {max_fallbacks!r}")
-    if not isinstance(metadata_key, str) or not metadata_key:
+    require_metadata_key(metadata_key)
+    return FallbackPolicy(searching, falling_back, on_unknown, max_fallbacks, metadata_key)
+
+
+def require_metadata_key(key: object) -> None:
+    """Refuse a metadata key that no wrapper can have.
+
+    Raises:
+        ConfigurationError: It is empty, or no text.
+    """
+    if not isinstance(key, str) or not key:
         raise ConfigurationError(
             "metadata_key must be the key of the RecallRetriever inside the tools, got "
-            f"{'an empty text' if metadata_key == '' else type(metadata_key).__name__}"
+            f"{'an empty text' if key == '' else type(key).__name__}"
         )
-    return FallbackPolicy(searching, falling_back, on_unknown, max_fallbacks, metadata_key)
 
 
 def tool_report(results: Iterable[object], failed: bool, key: str = KEY) -> dict[str, Any]:
@@ -117,12 +134,33 @@ def tool_report(results: Iterable[object], failed: bool, key: str = KEY) -> dict
     given = list(results)
     found = next(filter(None, (_report_in(result, key) for result in given)), None)
     if found is None:
-        confidence = FAILED if failed else NO_SIGNAL
-        is_empty = failed or any(isinstance(page, list) and not page for page in given)
-        todo = advise(confidence, FAILED_SELECTION, shown=0 if is_empty else 1).advice
-        found = report_dict(confidence, FAILED_SELECTION, None, advice=todo)
+        is_empty = failed or any(map(_is_empty_page, given))
+        found = _unreported(FAILED if failed else NO_SIGNAL, shown=0 if is_empty else 1)
     plain: dict[str, Any] = json_safe(found)
     return plain
+
+
+def found_report(result: object, key: str = KEY) -> dict[str, Any] | None:
+    """Return the reports that a result or a page carries; None where it carries none.
+
+    An empty page has nothing to carry them: its advice is `fallback`.
+
+    Args:
+        result: As in `tool_report`.
+        key: The metadata key of the wrapper.
+    """
+    found = _report_in(result, key)
+    return _unreported(NO_SIGNAL, shown=0) if found is None and _is_empty_page(result) else found
+
+
+def _is_empty_page(result: object) -> bool:
+    return isinstance(result, list) and not result
+
+
+def _unreported(confidence: RecallConfidence, shown: int) -> dict[str, Any]:
+    """Return the reports of a page that carries none."""
+    todo = advise(confidence, FAILED_SELECTION, shown).advice
+    return report_dict(confidence, FAILED_SELECTION, None, advice=todo)
 
 
 def _report_in(result: object, key: str) -> dict[str, Any] | None:
