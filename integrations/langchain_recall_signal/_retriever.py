@@ -95,9 +95,7 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
         """Return a copy with other settings, which are checked."""
         copied = super().model_copy(update=update, deep=deep)
         if any(
-            getattr(self, name) is not value
-            for name, value in (update or {}).items()
-            if name in _SCALE
+            getattr(self, name) is not getattr(copied, name) for name in _SCALE & {*(update or ())}
         ):
             copied._watcher = None
         copied._compiled = copied._compile()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from operator import attrgetter
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
@@ -48,6 +49,12 @@ class RecallSelectorPostprocessor(PageSelectionSettings, BaseNodePostprocessor, 
     def __init__(self, **settings: object) -> None:
         super().__init__(**settings)
         self._model = as_selector(self.selector)
+
+    def model_copy(self, *, update: Mapping[str, object] | None = None, deep: bool = False) -> Self:
+        """Return a copy that asks its own selector."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied._model, copied._limits = as_selector(copied.selector), CallLimits()
+        return copied
 
     @classmethod
     def class_name(cls) -> str:

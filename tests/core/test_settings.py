@@ -50,34 +50,55 @@ def test_both_what_belongs_to_an_encoder_and_what_does_not_are_checked() -> None
         SignalSettings(thresholds=bound).check_encoder("b")
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"k": 0}, "k: input should be greater than or equal to 1, got 0"),
-        ({"pool_size": "a secret"}, "pool_size: input should be a valid integer, got str"),
-        ({"colour": 1}, "colour: there is no such setting$"),
-        ({"pool_sise": 1}, "there is no such setting; did you mean pool_size?"),
-        ({"score_kind": "cosin"}, "cosin"),
-        ({"thresholds": {"prominence_high": True}}, "thresholds must be a Thresholds or None, got"),
-        ({"calibration": {"mode": "null"}}, "come from Calibration.fit"),
-        ({"metadata_key": "score"}, "metadata_key 'score' has a meaning of its own"),
-        ({"score_key": "s"}, "score_key='s' needs score_kind=, .* got 'auto'"),
-        ({"score_key": "", "score_kind": "cosine"}, "score_key: .*at least 1 character"),
-        ({"score_key": 3, "score_kind": "cosine"}, "score_key: .*a valid string, got 3"),
-        (
-            {"score_key": "recall", "score_kind": "cosine"},
-            "score_key and metadata_key are both 'recall'",
-        ),
-        ({"id_key": "recall"}, "id_key and metadata_key are both 'recall'"),
-        ({"id_key": "a", "metadata_key": "a"}, "id_key and metadata_key are both 'a'"),
-    ],
-)
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"k": 0}, "k: input should be greater than or equal to 1, got 0"),
+    ({"pool_size": "a secret"}, "pool_size: input should be a valid integer, got str"),
+    ({"colour": 1}, "colour: there is no such setting$"),
+    ({"pool_sise": 1}, "there is no such setting; did you mean pool_size?"),
+    ({"score_kind": "cosin"}, "cosin"),
+    ({"thresholds": {"prominence_high": True}}, "thresholds must be a Thresholds or None, got"),
+    ({"calibration": {"mode": "null"}}, "come from Calibration.fit"),
+    ({"metadata_key": "score"}, "metadata_key 'score' has a meaning of its own"),
+    ({"score_key": "s"}, "score_key='s' needs score_kind=, .* got 'auto'"),
+    ({"score_key": "", "score_kind": "cosine"}, "score_key: .*at least 1 character"),
+    ({"score_key": 3, "score_kind": "cosine"}, "score_key: .*a valid string, got 3"),
+    (
+        {"score_key": "recall", "score_kind": "cosine"},
+        "score_key and metadata_key are both 'recall'",
+    ),
+    ({"id_key": "recall"}, "id_key and metadata_key are both 'recall'"),
+    ({"id_key": "a", "metadata_key": "a"}, "id_key and metadata_key are both 'a'"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG)
 def test_a_wrong_setting_is_named_and_no_text_is_shown(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said) as caught:
         RetrieverSettings(**given)
     assert str(caught.value).startswith("RetrieverSettings: ")
     assert str(caught.value).count("RetrieverSettings: ") == 1
     assert "a secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG)
+def test_so_is_that_of_a_copy(given: dict[str, Any], said: str) -> None:
+    settings = RetrieverSettings()
+    with pytest.raises(ConfigurationError, match=f"^RetrieverSettings: .*{said}"):
+        settings.model_copy(update=given)
+    assert settings == RetrieverSettings()
+
+
+def test_a_copy_has_settings_as_a_new_one_has_them() -> None:
+    baseline, cuts = Baseline(), Thresholds(prominence_high=0.5)
+    settings = RetrieverSettings(k=3, baseline=baseline)
+    changed: dict[str, Any] = {"score_kind": "cosine", "thresholds": cuts, "score_key": "s"}
+    copied = settings.model_copy(update=changed)
+    assert copied == RetrieverSettings(k=3, baseline=baseline, **changed)
+    assert copied.score_kind is ScoreKind.COSINE
+    assert (copied.baseline, copied.thresholds) == (baseline, cuts)
+    assert settings.model_copy().model_fields_set == {"k", "baseline"}
+    with pytest.raises(ConfigurationError, match='no use beside calibration="auto"'):
+        settings.model_copy(update={"calibration": "auto"})
 
 
 @pytest.mark.parametrize("key", ["score", "ids", "numbers"])

@@ -215,6 +215,43 @@ class TestConstruction:
         assert len(retriever.invoke(QUERY)) == 4
 
 
+class TestCopies:
+    @pytest.mark.parametrize(
+        ("update", "said"),
+        [
+            ({"score_kind": "cosine_distanc"}, "score_kind must be one of"),
+            ({"calibrtion": "auto"}, "calibrtion: there is no such setting; did you mean calib"),
+            ({"annotate": "bogus"}, "annotate: "),
+            ({"k": "x"}, "k: input should be a valid integer, got str"),
+            ({"k": 0}, "k: .* got 0"),
+            ({"thresholds": {}}, "thresholds must be a Thresholds or None, got dict"),
+            ({"metadata_key": ""}, "metadata_key: "),
+            ({"selector_timeout": -1}, "selector_timeout: "),
+            ({"calibration": 5}, "calibration must be"),
+            ({"embeddings": 5}, "embeddings: "),
+            ({"retriever": 5}, "retriever must be a Runnable"),
+            ({"use_rerank": True}, "use_rerank=True needs a reranker"),
+        ],
+    )
+    def test_wrong_settings_are_refused(self, update: dict[str, Any], said: str) -> None:
+        with pytest.raises(ConfigurationError, match=f"RecallRetriever: {said}"):
+            wrapped().model_copy(update=update)
+
+    @BOTH
+    async def test_other_settings_hold_for_the_copy(self, way: str) -> None:
+        original = wrapped(k=4)
+        copied = original.model_copy(update={"k": 2, "score_kind": "cosine", "annotate": "first"})
+        assert ["recall" in d.metadata for d in await ask(copied, way)] == [True, False]
+        assert ["recall" in d.metadata for d in await ask(original, way)] == [True] * 4
+
+    def test_a_copy_on_the_same_scale_shares_what_is_learned(self) -> None:
+        original = wrapped(calibration="auto", score_kind="cosine")
+        same = {"k": 2, "score_kind": "cosine", "retriever": original.retriever}
+        assert original.model_copy(update=same)._watcher is original._watcher
+        other = original.model_copy(update={"score_kind": "auto"})
+        assert other._watcher is not original._watcher
+
+
 class TestReports:
     async def test_recall_and_arecall(self) -> None:
         retriever = wrapped()

@@ -135,6 +135,8 @@ async def test_in_a_pipeline() -> None:
 def test_wrong_settings(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         RecallPostprocessor(**settings)
+    with pytest.raises(ConfigurationError, match=said):
+        RecallPostprocessor().model_copy(update=settings)
 
 
 async def test_settings_are_fixed() -> None:

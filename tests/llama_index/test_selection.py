@@ -190,6 +190,16 @@ def test_a_wrong_postprocessor_is_refused(setting: dict[str, Any]) -> None:
     selector = {} if setting == {} else {"selector": TextLLM(reply=None)}
     with pytest.raises(ConfigurationError, match="RecallSelectorPostprocessor"):
         RecallSelectorPostprocessor(**selector, **setting)
+    made = RecallSelectorPostprocessor(selector=TextLLM(reply=None))
+    with pytest.raises(ConfigurationError, match=r"selector|RecallSelectorPost"):
+        made.model_copy(update=setting or {"selector": 5})
+
+
+def test_a_copy_of_the_postprocessor_asks_its_own_selector() -> None:
+    first = RecallSelectorPostprocessor(selector=TextLLM(reply=keeping(0)))
+    other = first.model_copy(update={"selector": TextLLM(reply=keeping(1))})
+    assert kept(other.postprocess_nodes(found(), query_str=QUESTION)) == ["id1"]
+    assert kept(first.postprocess_nodes(found(), query_str=QUESTION)) == ["id0"]
 
 
 # Parity

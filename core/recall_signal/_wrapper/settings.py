@@ -88,10 +88,13 @@ class CheckedSettings(BaseModel):
         self._check_keys()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with other settings, whose keys are checked."""
-        copied = super().model_copy(update=update, deep=deep)
-        copied._check_keys()
-        return copied
+        """Return a copy with other settings, which are checked as those of a new one."""
+        changed = dict(update or {})
+        if changed:
+            checked = object.__new__(type(self))
+            CheckedSettings.__init__(checked, **{**vars(self), **changed})  # settings, and no more
+            changed = {name: getattr(checked, name) for name in changed}
+        return super().model_copy(update=changed, deep=deep)
 
     def _check_keys(self) -> None:
         if self.metadata_key in self.reserved_keys:

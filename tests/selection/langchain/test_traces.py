@@ -240,3 +240,6 @@ def test_the_compressor_names_documents_by_the_id_key() -> None:
 def test_a_wrong_compressor_is_refused(setting: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         SelectorCompressor(**setting)
+    made = SelectorCompressor(selector=Scripted(reply=keeping(0)))
+    with pytest.raises(ConfigurationError):
+        made.model_copy(update=setting or {"selector": "gpt-x"})
