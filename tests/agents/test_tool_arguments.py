@@ -169,6 +169,16 @@ def test_wrong_settings_are_refused(
         framework.package.create_recall_tool(framework.over(), "memory", "x", **settings)
 
 
+@pytest.mark.parametrize(
+    ("description", "given"), [(None, "NoneType"), (5, "int"), ("", "an empty text"), (" ", "an e")]
+)
+def test_a_description_must_say_something(
+    framework: Framework, description: Any, given: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=f"description must say what is .* got {given}"):
+        framework.package.create_recall_tool(framework.over(), "memory", description)
+
+
 def test_the_description_says_what_the_levels_mean(framework: Framework) -> None:
     create = framework.package.create_recall_tool
     function = schema_of(framework, create(framework.over(), "memory", " The team's memory. "))

@@ -79,7 +79,8 @@ def tool_settings(
 
     Args:
         name: 1 to 64 letters, digits, `_` and `-`.
-        description: What is stored there. What the levels mean is added where there is room.
+        description: What is stored there, not empty. What the levels mean is added where there is
+            room.
         allow: Options of a call that become arguments.
         max_k: Largest `k` that a model may ask for.
 
@@ -91,9 +92,14 @@ def tool_settings(
             "a tool's name must be 1 to 64 of the characters a-z, A-Z, 0-9, _ and -, which is "
             f"what function-calling APIs take; got {name!r}"
         )
+    if not isinstance(description, str) or not description.strip():
+        raise ConfigurationError(
+            "description must say what is stored, for the model that calls the tool; got "
+            f"{'an empty text' if isinstance(description, str) else type(description).__name__}"
+        )
     if type(max_k) is not int or max_k < 1:
         raise ConfigurationError(f"max_k must be a whole number of at least 1, got {max_k!r}")
-    described = f"{description.strip()} {LEVELS_EXPLAINED}".strip()
+    described = f"{description.strip()} {LEVELS_EXPLAINED}"
     if len(described) > MAX_DESCRIPTION:
         described = description
     return ToolSettings(name, described, _arguments(allow, max_k))

@@ -66,7 +66,7 @@ def create_mcp_server(
         ConfigurationError: A setting is wrong.
         MissingDependencyError: The extra `mcp` is not installed.
     """
-    _check(retriever, description, metadata_keys)
+    _check(retriever, metadata_keys)
     tool = tool_settings(name, description, ("k", "use_rerank"), max_k)
     try:
         from recall_signal.mcp._sdk import make_server, must_propagate
@@ -105,16 +105,11 @@ def create_mcp_server(
     return make_server(DISTRIBUTION, version(DISTRIBUTION), listed, call)
 
 
-def _check(retriever: object, description: object, metadata_keys: Collection[str]) -> None:
+def _check(retriever: object, metadata_keys: Collection[str]) -> None:
     if not callable(getattr(retriever, "arecall", None)):
         raise ConfigurationError(
             "create_mcp_server needs a RecallRetriever of langchain_recall_signal or "
             f"llama_index_recall_signal, got {type(retriever).__name__}"
-        )
-    if not isinstance(description, str) or not description.strip():
-        raise ConfigurationError(
-            "description must say what is stored, for the model that calls the tool; got "
-            f"{'an empty text' if isinstance(description, str) else type(description).__name__}"
         )
     if isinstance(metadata_keys, str):
         raise ConfigurationError("metadata_keys must be a list of keys, got a single text")
