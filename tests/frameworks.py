@@ -320,7 +320,9 @@ class LlamaIndex:
             yield {}
 
     async def recall(self, retriever: Any, way: str, **call: Any) -> Any:
-        return retriever.recall(QUERY, **call) if way == "sync" else await retriever.arecall(QUERY)
+        if way == "sync":
+            return retriever.recall(QUERY, **call)
+        return await retriever.arecall(QUERY, **call)
 
     async def call_tool(self, tool: Any, way: str) -> tuple[str, dict[str, Any]]:
         output = tool(QUERY) if way == "sync" else await tool.acall(QUERY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex, TypeAlias, cast
 
 from recall_signal.errors import ConfigurationError, InvalidInputError
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Numbers",
+    "as_whole",
     "finite_column",
     "finite_or_none",
     "finite_values",
@@ -87,6 +88,13 @@ def _is_plain(column: list[Any], expected: str) -> bool:
         return type(total) is float and isfinite(total)  # numpy scalars make it another type
     except (TypeError, ArithmeticError):  # a Decimal beside NaN raises the latter
         return False
+
+
+def as_whole(value: object) -> Any:
+    """Return a whole number of any library as a built-in one; anything else as it is."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    return value
 
 
 def require_number(name: str, value: object) -> float:

@@ -40,6 +40,7 @@ from langchain_recall_signal._response import RecallResponse
 from langchain_recall_signal._search import Call
 from recall_signal._flow.flow import recall_flow, run_flow, run_flow_async
 from recall_signal._flow.values import Outcome
+from recall_signal._numbers import as_whole
 from recall_signal._pydantic import private_value
 from recall_signal._wrapper.auto_source import Watcher, watcher_of
 from recall_signal._wrapper.calibration import CalibrationMixin
@@ -171,7 +172,7 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
                 Search).
         """
         search_kwargs = dict(search_kwargs or {})
-        k = search_kwargs.get("k", k)
+        k = as_whole(search_kwargs.get("k", k))
         retriever = retriever_of(store, search_type, {**search_kwargs, "k": k})
         return cls(retriever=retriever, k=k, **settings)
 

@@ -84,7 +84,7 @@ class Call:
         self.is_async = method == "ainvoke"
         embedded = None if vector is None else (question, vector)
         self.recorder = Recorder(reader.tap, embedded)
-        self.target, self.k, self.limit = reader.plan(reader.k if k is None else k, kwargs)
+        self.target, self.k, self.limit = reader.plan(reader.k if k is None else int(k), kwargs)
         self.kwargs, self.question = kwargs, question
         self.passes_k = self.limit is not None and reader.takes_k[method]
 

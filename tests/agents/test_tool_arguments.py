@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ValidationError
@@ -66,7 +67,8 @@ def test_what_is_allowed_is_in_the_schema(
 ) -> None:
     create = framework.package.create_recall_tool
     function = schema_of(
-        framework, create(retriever(framework), "memory", "x", allow=allow, max_k=7)
+        framework,
+        create(retriever(framework), "memory", "x", allow=allow, max_k=np.int64(7)),
     )
     properties = function["parameters"]["properties"]
     assert list(properties) == ["query", *allowed]
@@ -87,6 +89,8 @@ async def test_arguments_hold_for_the_call(framework: Framework, way: str) -> No
     assert ids(await call(framework, tool, way, select=False, k=2)) == ["id0", "id1"]
     given = {"k": 2, "use_rerank": True, "select": False}
     assert ids(await call(framework, tool, way, **given)) == ["id1", "id0"]
+    for k in (2.0, np.int64(2)):
+        assert ids(await call(framework, tool, way, select=False, k=k)) == ["id0", "id1"]
     unset = dict.fromkeys(given)
     assert ids(await call(framework, tool, way, **unset)) == ["id0"]
 
@@ -97,6 +101,9 @@ async def test_arguments_hold_for_the_call(framework: Framework, way: str) -> No
         {"k": 6},
         {"k": 0},
         {"k": -1},
+        {"k": 0.0},
+        {"k": float("nan")},
+        {"k": float("inf")},
         {"k": 2.5},
         {"k": "2"},
         {"k": True},

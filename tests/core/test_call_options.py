@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from recall_signal import ConfigurationError
@@ -54,12 +55,22 @@ def test_what_is_not_there_cannot_be_used(option: str, part: str) -> None:
     CallOptions(**{option: False}).resolve(runtime())
 
 
+@pytest.mark.parametrize("k", [np.int64(3), np.uint8(3)])
+def test_a_page_size_of_numpy_is_one(k: Any) -> None:
+    assert type(CallOptions(k=k).k) is int
+    assert CallOptions(k=k) == CallOptions(k=3)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"k": 0}, "k must be a whole number of at least 1, got 0"),
         ({"k": True}, "k must be a whole number of at least 1, got True"),
         ({"k": "3"}, "k must be .*, got str"),
+        ({"k": 2.0}, "k must be .*, got 2.0"),
+        ({"k": np.int64(0)}, "k must be .*, got 0"),
+        ({"k": np.bool_(True)}, "k must be .*, got bool"),
+        ({"k": np.float64(2.0)}, "k must be .*, got 2.0"),
         (
             {"use_rerank": 1},
             "use_rerank must be True, False or None, got an instance of <class 'int'>",

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from recall_signal import Baseline, Calibration, ConfigurationError, ScoreKind, Thresholds
@@ -107,6 +108,13 @@ def test_a_copy_has_keys_that_fit_each_other(key: str) -> None:
     assert settings.model_copy(update={"metadata_key": "other"}).metadata_key == "other"
     with pytest.raises(ConfigurationError, match="metadata_key"):
         settings.model_copy(update={"metadata_key": key})
+
+
+def test_numbers_of_numpy_are_made_built_in() -> None:
+    given: dict[str, Any] = {"k": np.int64(3), "pool_size": np.int32(9)}
+    settings = RetrieverSettings(**given)
+    assert (type(settings.k), type(settings.pool_size)) == (int, int)
+    assert settings == RetrieverSettings(k=3, pool_size=9)
 
 
 def test_what_is_missing_is_named() -> None:

@@ -65,6 +65,14 @@ async def test_a_page_without_a_search_of_ours_is_cut(framework: Framework, way:
     assert len(response.pool) == 5
 
 
+async def test_a_page_size_of_numpy(framework: Framework, way: str) -> None:
+    for retriever in (framework.over(), framework.around(lambda: ["a", "b", "c"])):
+        response = await framework.recall(retriever, way, k=np.int64(2))
+        assert len(framework.page(response)) == 2
+    retriever = framework.around(lambda: ["a", "b", "c"], k=np.int64(2), pool_size=np.int64(3))
+    assert len(framework.page(await framework.recall(retriever, way))) == 2
+
+
 async def test_nothing_stored(framework: Framework, way: str) -> None:
     response = await framework.recall(framework.over([]), way)
     assert framework.page(response) == []

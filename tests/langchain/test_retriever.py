@@ -199,6 +199,9 @@ class TestConstruction:
         assert inner.search_kwargs == {"fetch_k": 7, "k": 3}
         assert (retriever.k, retriever.annotate) == (3, "none")
         assert len(RecallRetriever.from_vectorstore(simple_store()).invoke(QUERY)) == 5
+        k: Any = np.int64(3)
+        of_numpy = RecallRetriever.from_vectorstore(simple_store(), k)
+        assert (type(of_numpy.k), len(of_numpy.recall(QUERY).pool)) == (int, 10)
         with pytest.raises(ConfigurationError, match=r"k: .*, got 0"):
             RecallRetriever.from_vectorstore(simple_store(), 0)
 

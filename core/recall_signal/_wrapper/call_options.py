@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from recall_signal._flow.values import FlowSettings, Item
+from recall_signal._numbers import as_whole
 from recall_signal._wrapper.runtime import Runtime
 from recall_signal.errors import ConfigurationError
 
@@ -33,6 +34,8 @@ class CallOptions:
     select: bool | None = None
 
     def __post_init__(self) -> None:
+        if self.k is not None and type(self.k) is not int:
+            object.__setattr__(self, "k", as_whole(self.k))
         if self.k is not None and (type(self.k) is not int or self.k < 1):
             given = self.k if isinstance(self.k, int | float) else type(self.k).__name__
             raise ConfigurationError(f"k must be a whole number of at least 1, got {given}")

@@ -17,6 +17,7 @@ from pydantic import (
 
 from recall_signal._flow.embedding import EmbeddingCache
 from recall_signal._flow.values import FixedCalibration, FlowSettings, Item
+from recall_signal._numbers import as_whole
 from recall_signal._pydantic import format_validation_error
 from recall_signal._wrapper.auto import AutoCalibration, as_auto
 from recall_signal.assess import Calibrator
@@ -314,6 +315,12 @@ class RetrieverSettings(SignalSettings):
 
     reorder: bool = True
     """False leaves the page alone, so that the reranker serves the signal only."""
+
+    @field_validator("k", "pool_size", mode="before")
+    @classmethod
+    def _built_in(cls, value: object) -> object:
+        """Take numpy's whole numbers, which are none to a strict field."""
+        return as_whole(value)
 
     def check_page(self, page_size: int | None) -> None:
         """Refuse a page of nothing, and a pool that was set smaller than the page.

@@ -7,8 +7,17 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    create_model,
+)
 
+from recall_signal._numbers import as_whole
 from recall_signal._pydantic import format_validation_error
 from recall_signal.errors import ConfigurationError
 
@@ -97,6 +106,7 @@ def tool_settings(
             "description must say what is stored, for the model that calls the tool; got "
             f"{'an empty text' if isinstance(description, str) else type(description).__name__}"
         )
+    max_k = as_whole(max_k)
     if type(max_k) is not int or max_k < 1:
         raise ConfigurationError(f"max_k must be a whole number of at least 1, got {max_k!r}")
     described = f"{description.strip()} {LEVELS_EXPLAINED}"
@@ -153,7 +163,12 @@ def _arguments(allow: ToolArguments, max_k: int) -> type[BaseModel]:
 def _whole_number(most: int) -> Any:
     checked = Annotated[int, Field(strict=True, ge=1, le=most)]
     schema = {"type": "integer", "minimum": 1, "maximum": most}
-    return Annotated[checked | None, WithJsonSchema(schema)]
+    return Annotated[checked | None, BeforeValidator(_whole), WithJsonSchema(schema)]
+
+
+def _whole(value: object) -> object:
+    """Take 3.0 as well, which JSON Schema counts among the whole numbers."""
+    return int(value) if type(value) is float and value.is_integer() else as_whole(value)
 
 
 _FLAG = Annotated[Annotated[bool, Field(strict=True)] | None, WithJsonSchema({"type": "boolean"})]

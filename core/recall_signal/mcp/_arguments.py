@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeGuard
 
 from recall_signal._report_schema import compact_schema
 from recall_signal.agents._tool_settings import ToolSettings
@@ -51,16 +50,9 @@ class Arguments:
             ConfigurationError: An argument is missing, unknown, of another type or out of range.
         """
         arguments = {
-            name[:LONGEST_NAME]: int(value) if _is_whole(value) else value
-            for name, value in given.items()
-            if value is not None
+            name[:LONGEST_NAME]: value for name, value in given.items() if value is not None
         }
         options = self.tool.parse(arguments)
         if options.get("use_rerank") is True and not self.can_rerank:
             raise ConfigurationError("use_rerank=true needs a reranker, and this server has none")
         return str(options.pop("query")), options
-
-
-def _is_whole(value: object) -> TypeGuard[float]:
-    """Return True for 3.0, which JSON Schema counts among the whole numbers."""
-    return type(value) is float and value.is_integer()
