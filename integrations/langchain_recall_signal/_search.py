@@ -24,6 +24,7 @@ from recall_signal._flow.backend import Flow
 from recall_signal._flow.values import Candidates, SearchFlow, has_settled_page, validate_page
 from recall_signal._steps.driver import contained_steps, passed_through
 from recall_signal._steps.failures import contained, original, raise_original
+from recall_signal._wrapper.batches import has_certain_order
 from recall_signal._wrapper.call_arguments import check_arguments
 from recall_signal._wrapper.declared_scores import scores_under
 from recall_signal.stores import ScoreReading
@@ -82,9 +83,10 @@ class Call:
             check_arguments(kwargs, accepted_arguments(reader.retriever, method))
         self.reader = reader
         self.is_async = method == "ainvoke"
-        embedded = None if vector is None else (question, vector)
-        self.recorder = Recorder(reader.tap, embedded)
         self.target, self.k, self.limit = reader.plan(reader.k if k is None else int(k), kwargs)
+        is_view = self.target is not reader.retriever
+        embedded = (question, vector) if vector is not None and is_view else None
+        self.recorder = Recorder(reader.tap, embedded)
         self.kwargs, self.question = kwargs, question
         self.passes_k = self.limit is not None and reader.takes_k[method]
 
@@ -115,6 +117,10 @@ class Call:
             documents = validate_page(returned, Document)
         except Exception as error:
             raised = original(error)
+            if self.recorder.embedded is not None:
+                log.warning("searching by a vector failed: %s", type(raised).__name__)
+                self.recorder = Recorder(reader.tap)  # the question is embedded once more, alone
+                return (yield from self._single())
             if not self._may_work_alone(raised):
                 raise_original(error)
             log.warning("searching with scores failed: %s", type(raised).__name__)
@@ -124,7 +130,8 @@ class Call:
             candidates, settled = yield from contained_steps(self._read(documents, limit))
         except Exception as error:
             log.warning("reading the search failed: %s", type(original(error)).__name__)
-            candidates, settled = unread(documents, self.k), limit == self.k
+            is_own = limit == self.k and self.recorder.embedded is None
+            candidates, settled = unread(documents, self.k), is_own
         if not settled:
             own = validate_page((yield self._retrieve(reader.retriever, self.k)), Document)
             candidates = with_page(candidates, own)
@@ -152,7 +159,11 @@ class Call:
         )
         vector = self.recorder.query_vector
         candidates.dimension = None if vector is None else len(vector)
-        if self.recorder.hits is None or not self.k or limit is None:
+        if self.recorder.hits is None:
+            return candidates, True
+        if self.recorder.embedded is not None and not has_certain_order(hits.scores, self.k):
+            return candidates, False
+        if not self.k or limit is None:
             return candidates, True
         settled = len(hits.documents) <= limit and self._ties_are_settled(hits)
         if settled and limit != self.k and reader.may_drop(hits, limit):

@@ -12,7 +12,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
 from llama_index_recall_signal._internals import DEFAULT_MODE, VectorSearch
-from llama_index_recall_signal._question import note_own_vector
+from llama_index_recall_signal._question import EmbeddedTogether, note_own_vector
 from recall_signal._wrapper.batches import embed_questions, embedder_of, parts_of
 
 __all__ = ["RetrieveOne", "RetrieveOneAsync", "caught", "caught_async", "embedded"]
@@ -51,7 +51,7 @@ def embedded(
 
 def _own(question: str, vector: list[float] | None, encoder: BaseEmbedding | None) -> QueryBundle:
     """Return a question with its vector, which is known to be its own."""
-    bundle = QueryBundle(question, embedding=vector)
+    bundle = EmbeddedTogether(question, embedding=vector)
     note_own_vector(bundle, encoder)
     return bundle
 

@@ -24,6 +24,7 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryT
 from llama_index.core.vector_stores.types import VectorStoreQueryResult
 
 from recall_signal._flow.values import has_settled_page
+from recall_signal._wrapper.batches import has_certain_order
 from recall_signal._wrapper.views import replaced
 
 __all__ = [
@@ -123,6 +124,7 @@ def with_larger_top_k(
     ids: list[str],
     *,
     may_drop: bool = False,
+    is_together: bool = False,
 ) -> VectorIndexRetriever:
     """Return a view of a retriever for one call, which searches wider and returns what it would.
 
@@ -134,31 +136,40 @@ def with_larger_top_k(
         ids: Receives the store's own ids of these hits, where it gave any.
         may_drop: Whether the store may leave out hits after it has applied its limit: the first
             of a wider search then reach further than a search for the page alone.
+        is_together: Whether the question's vector was made together with others, and is made again
+            for a page whose order it may change.
 
     Raises:
         TypeError: There is no view of it.
     """
 
-    def narrow() -> VectorIndexRetriever:
+    def narrow(query_bundle: QueryBundle) -> VectorIndexRetriever:
+        if is_together:
+            query_bundle.embedding = None
         return replaced(search.retriever, _top_k(size))
 
     def is_settled(nodes: Sequence[NodeWithScore]) -> bool:
         if limit is not None and len(nodes) > limit:
             return False  # a store that takes a limit for a hint: its own page may be longer too
+        scores = [hit.score for hit in nodes]
+        if is_together and not has_certain_order(scores, size):
+            return False
         dropped = may_drop and limit is not None and limit != size and len(nodes) < limit
-        return not dropped and has_settled_page([hit.score for hit in nodes], size)
+        return not dropped and has_settled_page(scores, size)
 
     def resolve(query_bundle: QueryBundle, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         hits[:] = nodes
-        page = nodes[:size] if is_settled(nodes) else narrow()._retrieve(query_bundle)
+        page = nodes[:size] if is_settled(nodes) else narrow(query_bundle)._retrieve(query_bundle)
         return search.retriever._handle_recursive_retrieval(query_bundle, page)
 
     async def aresolve(
         query_bundle: QueryBundle, nodes: list[NodeWithScore]
     ) -> list[NodeWithScore]:
         hits[:] = nodes
-        settled = is_settled(nodes)
-        page = nodes[:size] if settled else await narrow()._aretrieve(query_bundle=query_bundle)
+        if is_settled(nodes):
+            page = nodes[:size]
+        else:
+            page = await narrow(query_bundle)._aretrieve(query_bundle=query_bundle)
         return await search.retriever._ahandle_recursive_retrieval(query_bundle, page)
 
     def convert(result: VectorStoreQueryResult) -> list[NodeWithScore]:

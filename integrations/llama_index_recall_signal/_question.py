@@ -20,13 +20,17 @@ from recall_signal._steps.failures import original
 from recall_signal._text import is_blank
 from recall_signal.stores import Vector
 
-__all__ = ["Question", "are_only", "is_reworded", "note_own_vector"]
+__all__ = ["EmbeddedTogether", "Question", "are_only", "is_reworded", "note_own_vector"]
 
 log = logging.getLogger(__name__)
 
 _SAME = 1.0 - 1e-4
 """Cosine from which two vectors are of the same text: services answer one text a little differently
 each time, and vectors are kept in half precision."""
+
+
+class EmbeddedTogether(QueryBundle):
+    """A question with a vector that a batch made: where it does not serve, it may be dropped."""
 
 
 def are_only(strings: Sequence[str], question: str) -> bool:

@@ -269,8 +269,8 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
 
     def _embedded(self, queries: Sequence[QueryType]) -> Iterator[Sequence[QueryType]]:
         """Yield the queries in parts, with their vectors where nobody else looks at them first."""
-        is_own = overrides(type(self), RecallRetriever, _ASKING)
-        return embedded(None if is_own else vector_search(self.retriever), queries)
+        is_unseen = overrides(type(self), RecallRetriever, _ASKING) or self._fields.score_key
+        return embedded(None if is_unseen else vector_search(self.retriever), queries)
 
     def recall(self, str_or_query_bundle: QueryType, **options: Any) -> RecallResponse:
         """Like `retrieve`, but return the reports beside the nodes.

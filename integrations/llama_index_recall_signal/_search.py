@@ -28,7 +28,7 @@ from llama_index_recall_signal._internals import (
 from llama_index_recall_signal._keywords import is_keyword_retriever
 from llama_index_recall_signal._listener import Recorder
 from llama_index_recall_signal._nodes import scored_under
-from llama_index_recall_signal._question import is_reworded
+from llama_index_recall_signal._question import EmbeddedTogether, is_reworded
 from llama_index_recall_signal._reader import Reader, StoreChecks, reader_of
 from recall_signal import ScoreKind
 from recall_signal._flow.backend import Flow
@@ -101,6 +101,7 @@ class Call:
         self.retriever, self.bundle, self.pool_size = retriever, bundle, fields.pool_size
         self.k = fields.k if options.k is None else options.k
         self.arguments = options.arguments
+        self.is_together = isinstance(bundle, EmbeddedTogether) and bundle.embedding is not None
         kind = fields.declared_kind
         self.score_key = fields.score_key
         self.search = search = None if self.score_key else vector_search(retriever)
@@ -160,17 +161,28 @@ class Call:
         try:
             size, limit = yield from contained_steps(self._plan(search))
             view = with_larger_top_k(
-                search, limit, size, hits, reader.ids, may_drop=reader.may_drop
+                search,
+                limit,
+                size,
+                hits,
+                reader.ids,
+                may_drop=reader.may_drop,
+                is_together=self.is_together,
             )
         except Exception as error:
             log.warning("preparing a wider search failed: %s", type(original(error)).__name__)
             return (yield from self._unseen(search))
+        is_extra = limit != size or self.is_together
         try:
             returned = validate_page(
-                (yield Retrieve(view, extra=limit != size, view=view)), NodeWithScore
+                (yield Retrieve(view, extra=is_extra, view=view)), NodeWithScore
             )
         except Exception as error:
             raised = original(error)
+            if self.is_together:
+                log.warning("searching by a vector failed: %s", type(raised).__name__)
+                self._embed_alone()
+                return (yield from self._searched(search))
             if limit == size or passed_through(raised, _EMBEDDING):
                 raise_original(error)
             level = logging.INFO if is_blank(self.bundle.query_str) else logging.WARNING
@@ -203,11 +215,17 @@ class Call:
 
     def _unseen(self, search: VectorSearch) -> SearchFlow[NodeWithScore]:
         """Call the retriever for the page alone; its scores are not read."""
+        self._embed_alone()
         self.reader.ids.clear()
         own = self._narrow(search)
         returned = validate_page((yield Retrieve(own or search.retriever, view=own)), NodeWithScore)
         page = range(len(returned[: self.k]))
         return (yield from self.reader.read_query(returned, page, seen=False))
+
+    def _embed_alone(self) -> None:
+        """Let the retriever embed a question again that a batch has embedded."""
+        if self.is_together:
+            self.is_together, self.bundle.embedding = False, None
 
     def _narrow(self, search: VectorSearch) -> VectorIndexRetriever | None:
         """Return the retriever on this call's page size; None where it keeps its own."""

@@ -8,6 +8,7 @@ import pytest
 from recall_signal import Baseline, Calibration, ConfigurationError, ScoreKind, Thresholds
 from recall_signal._flow.values import has_settled_page, item_id
 from recall_signal._steps.timeouts import CallLimits
+from recall_signal._wrapper.batches import has_certain_order
 from recall_signal._wrapper.model_calls import Model, missing_model
 from recall_signal._wrapper.settings import RetrieverSettings, SignalSettings
 from recall_signal.errors import CalibrationError
@@ -200,6 +201,29 @@ def test_a_timeout_of_its_own_goes_before_that_of_the_selectors_options() -> Non
 )
 def test_a_page_is_settled_where_no_scores_tie(scores: Any, size: Any, settled: bool) -> None:
     assert has_settled_page(scores, size) is settled
+
+
+@pytest.mark.parametrize(
+    ("scores", "size", "certain"),
+    [
+        ([0.9, 0.5, 0.1], 2, True),
+        ([0.1, 0.5, 0.9], 2, True),
+        ([0.9, 0.5, 0.5 - 1e-7], 2, False),
+        ([0.9, 0.5, 0.1, 0.1], 2, True),
+        ([0.5, 0.5], None, False),
+        ([0.1, 0.1 + 1e-7], 2, False),
+        ([0.1, 0.1 + 4e-6], 2, True),
+        ([200.0, 100.0 + 1e-4, 100.0], 2, False),
+        ([0.9, None, 0.1], 2, False),
+        ([0.9, float("nan"), 0.1], 2, False),
+        ([None], 1, True),
+        ([], 2, True),
+    ],
+)
+def test_an_order_is_certain_where_no_scores_are_near_each_other(
+    scores: Any, size: Any, certain: bool
+) -> None:
+    assert has_certain_order(scores, size) is certain
 
 
 def test_a_model_that_is_not_there_says_so() -> None:

@@ -10,12 +10,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from inspect import iscoroutinefunction
-from math import isfinite
+from itertools import pairwise
+from math import isfinite, nan
 from typing import Any, TypeAlias
 
 from recall_signal._steps.failures import contained, original
 
-__all__ = ["QUESTIONS_AT_ONCE", "EmbedQueries", "embed_questions", "embedder_of", "parts_of"]
+__all__ = [
+    "QUESTIONS_AT_ONCE",
+    "EmbedQueries",
+    "embed_questions",
+    "embedder_of",
+    "has_certain_order",
+    "parts_of",
+]
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +31,10 @@ EmbedQueries: TypeAlias = Callable[[list[str]], Sequence[Sequence[float]]]
 
 QUESTIONS_AT_ONCE = 256
 """Questions embedded in one call: 256 vectors of 1,536 floats are 13 MB as Python lists."""
+
+_NEAR = 2e-6
+"""Scores this near each other may change places: each may be 1e-6 off, as a share of the largest
+(DemoEncoder: 1e-7)."""
 
 
 def embedder_of(encoder: Any) -> EmbedQueries | None:
@@ -61,3 +73,19 @@ def _rows(vectors: Any, count: int) -> list[list[float]]:
     if not all(isfinite(sum(row)) for row in rows):
         raise ValueError("embed_queries must return finite numbers")
     return rows
+
+
+def has_certain_order(scores: Sequence[float | None], size: int | None) -> bool:
+    """Return whether the question embedded alone surely brings the same page, in the same order.
+
+    A vector that was made together with others may differ in the seventh digit, which decides
+    between duplicates.
+
+    Args:
+        scores: As the store gave them, in its order; None or NaN is in no order.
+        size: The size of the page; None where everything is on it.
+    """
+    end = None if size is None else size + 1
+    first = [nan if score is None else score for score in scores[:end]]
+    margin = _NEAR * max([1.0, *map(abs, first)])
+    return all(abs(one - other) > margin for one, other in pairwise(first))

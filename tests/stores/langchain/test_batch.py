@@ -21,6 +21,7 @@ from langchain_qdrant import QdrantVectorStore
 
 from langchain_recall_signal import RecallRetriever
 from langchain_recall_signal._encoders import EncoderEmbeddings
+from langchain_recall_signal._search import Call
 from langchain_recall_signal.stores import find_adapter
 from recall_signal import ConfigurationError
 from recall_signal._wrapper import batches
@@ -92,6 +93,10 @@ def in_qdrant(encoder: Embeddings) -> VectorStore:
 
 
 STORES = [in_memory, in_faiss, in_chroma, in_qdrant]
+SEARCHES: list[tuple[Any, dict[str, str]]] = [
+    *((store_of, {}) for store_of in STORES),
+    *((store_of, {"search_type": "similarity_score_threshold"}) for store_of in STORES[1:]),
+]
 
 
 def figures(page: Sequence[Document]) -> Any:
@@ -119,11 +124,7 @@ def plain(page: Sequence[Document]) -> Any:
     ]
 
 
-@pytest.mark.parametrize(
-    ("store_of", "search"),
-    [(store_of, {}) for store_of in STORES]
-    + [(store_of, {"search_type": "similarity_score_threshold"}) for store_of in STORES[1:]],
-)
+@pytest.mark.parametrize(("store_of", "search"), SEARCHES)
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_a_batch_is_what_one_by_one_is(
     store_of: Any, search: dict[str, str], way: str, monkeypatch: pytest.MonkeyPatch
@@ -143,6 +144,43 @@ def test_a_batch_is_what_one_by_one_is(
     assert encoder.calls == {"together": 3}
     assert [plain(page) for page in pages] == [figures(page) for page in one_by_one]
     assert all(page for page in pages)
+
+
+class Near(Together):
+    """Embeds two texts so alike that a question is nearer to the other one in company."""
+
+    def _vector(self, text: str) -> list[float]:
+        if text in QUESTIONS:
+            return [1.0, 0.0, 0.0]
+        near = {TEXTS[3]: [0.8 - 3e-7, -0.6 - 4e-7, 0.0], TEXTS[8]: [0.8, 0.6, 0.0]}
+        other = 0.4 + 0.2 * super()._vector(text)[0]
+        return near.get(text, [other, 0.0, (1 - other**2) ** 0.5])
+
+    def embed_queries(self, texts: list[str]) -> Any:
+        return [[1.0, -5e-7, 0.0] for _ in super().embed_queries(texts)]
+
+
+def batch(retriever: RecallRetriever, way: str, **kwargs: Any) -> list[list[Document]]:
+    if way == "sync":
+        return retriever.batch(QUESTIONS, **kwargs)
+    return asyncio.run(retriever.abatch(QUESTIONS, **kwargs))
+
+
+@pytest.mark.parametrize(("store_of", "search"), SEARCHES)
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_what_the_seventh_digit_decides_is_the_retrievers(
+    store_of: Any, search: dict[str, str], k: int, way: str
+) -> None:
+    encoder = Near()
+    kwargs = {"k": k, **({"score_threshold": 0.0} if search else {})}
+    bare = store_of(encoder).as_retriever(search_kwargs=kwargs, **search)
+    retriever = RecallRetriever(retriever=bare)
+    expected = [retriever.invoke(question) for question in QUESTIONS]
+    assert [d.page_content for d in bare.invoke(QUESTIONS[0])] == [TEXTS[8], TEXTS[3]][:k]
+    encoder.calls.clear()
+    assert [*map(plain, batch(retriever, way))] == [*map(figures, expected)]
+    assert encoder.calls == {"together": 1, "one": len(QUESTIONS)}
 
 
 @pytest.mark.parametrize("store_of", [in_faiss, in_chroma])
@@ -171,16 +209,23 @@ def test_an_error_stands_for_its_question(store_of: Any, way: str) -> None:
     ids=["too few", "ragged", "no dimension", "nothing", "text", "another dimension"],
 )
 @pytest.mark.parametrize("store_of", [in_memory, in_faiss])
+@pytest.mark.parametrize("k", [3, 60], ids=["wider", "no wider"])
+@pytest.mark.parametrize("way", ["sync", "async"])
 def test_wrong_vectors_lead_back_to_one_by_one(
-    store_of: Any, answer: object, caplog: pytest.LogCaptureFixture, monkeypatch: Any
+    store_of: Any,
+    k: int,
+    way: str,
+    answer: object,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: Any,
 ) -> None:
     encoder = Together()
-    retriever = RecallRetriever.from_vectorstore(store_of(encoder), k=3)
+    retriever = RecallRetriever.from_vectorstore(store_of(encoder), k=k)
     expected = [retriever.invoke(question) for question in QUESTIONS]
     monkeypatch.setattr(encoder, "embed_queries", lambda texts: answer)
     with caplog.at_level(logging.DEBUG):
-        pages = retriever.batch(QUESTIONS)
-    assert [[d.id for d in page] for page in pages] == [[d.id for d in page] for page in expected]
+        pages = batch(retriever, way)
+    assert [*map(plain, pages)] == [*map(figures, expected)]
     assert caplog.records
     assert not any(question in caplog.text for question in QUESTIONS)
 
@@ -278,6 +323,27 @@ def test_a_search_by_vector_that_fails_leaves_the_page(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Chroma, "similarity_search_by_vector_with_relevance_scores", broken)
     assert [[d.id for d in page] for page in retriever.batch(QUESTIONS)] == expected
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_an_error_of_the_store_is_that_of_each_question(way: str, monkeypatch: Any) -> None:
+    class Gone(dict[str, Any]):
+        def values(self) -> Any:
+            raise ConnectionError
+
+    store = in_memory(Together())
+    retriever = RecallRetriever.from_vectorstore(store, k=3)
+    monkeypatch.setattr(store, "store", Gone())
+    found = batch(retriever, way, return_exceptions=True)
+    assert all(isinstance(page, ConnectionError) for page in found)
+
+
+def test_a_reading_that_fails_leaves_the_retrievers_page(monkeypatch: Any) -> None:
+    """Also where the search was no wider than the page, which is then not asked for twice."""
+    retriever = RecallRetriever.from_vectorstore(in_memory(Near()), k=2, pool_size=2)
+    monkeypatch.setattr(Call, "seen", lambda *_: 1 / 0)
+    for page in retriever.batch(QUESTIONS):
+        assert [d.page_content for d in page] == [TEXTS[8], TEXTS[3]]
 
 
 def test_cancelling_a_batch_cancels_its_questions() -> None:

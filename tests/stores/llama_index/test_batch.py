@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.vector_stores.faiss import FaissVectorStore
 
 from llama_index_recall_signal import RecallRetriever
+from llama_index_recall_signal import _search as search_module
 from llama_index_recall_signal._encoders import EncoderEmbedding
 from recall_signal import ConfigurationError
 from recall_signal._wrapper import batches
@@ -87,6 +89,89 @@ def test_a_batch_is_what_one_by_one_is(
     assert [*map(figures, found)] == [*map(figures, one_by_one)]
     assert encoder.calls == {"together": 2, "one": 1}  # the last part is one question
     assert len(events.of("RecallSignalEvent")) == len(QUESTIONS)
+
+
+def batch(retriever: RecallRetriever, way: str, **options: Any) -> list[list[NodeWithScore]]:
+    if way == "sync":
+        return retriever.batch(QUESTIONS, **options)
+    return asyncio.run(retriever.abatch(QUESTIONS, **options))
+
+
+class Near(Together):
+    """Embeds two texts so alike that a question is nearer to the other one in company."""
+
+    def _vector(self, text: str) -> list[float]:
+        near = {"The kiln of week 3.": [0.8 - 3e-7, -0.6 - 4e-7], "The kiln of week 8.": [0.8, 0.6]}
+        first = [1.0, 0.0] if text in QUESTIONS else near.get(text, [0.0, 0.0])
+        return [*first, 0.0 if any(first) else 1.0, *[0.0] * 13]
+
+    def embed_queries(self, texts: list[str]) -> list[list[float]]:
+        return [[1.0, -5e-7, *[0.0] * 14] for _ in super().embed_queries(texts)]
+
+
+@pytest.mark.parametrize("kind", ["simple", "faiss"])
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_what_the_seventh_digit_decides_is_the_retrievers(kind: str, k: int, way: str) -> None:
+    encoder = Near()
+    retriever = wrapped(encoder, kind)
+    expected = [retriever.retrieve(question, k=k) for question in QUESTIONS]
+    assert [item.text for item in expected[0]] == [f"The kiln of week {n}." for n in (8, 3)][:k]
+    encoder.calls.clear()
+    close = [pytest.approx(one, abs=1e-6) for one in map(scores, expected)]
+    found = batch(retriever, way, k=k)
+    assert [ids(nodes) for nodes in found] == [ids(nodes) for nodes in expected]
+    assert [*map(scores, found)] == close
+    assert encoder.calls == {"together": 1, "one": len(QUESTIONS)}
+
+
+def ids(nodes: Sequence[NodeWithScore]) -> list[str]:
+    return [item.node_id for item in nodes]
+
+
+def scores(nodes: Sequence[NodeWithScore]) -> list[Any]:
+    return [item.score for item in nodes]
+
+
+@pytest.mark.parametrize("kind", ["simple", "faiss"])
+@pytest.mark.parametrize("k", [3, 60], ids=["wider", "no wider"])
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_vectors_of_another_dimension_lead_back_to_one_by_one(
+    kind: str, k: int, way: str, caplog: pytest.LogCaptureFixture, monkeypatch: Any
+) -> None:
+    encoder = Together()
+    retriever = wrapped(encoder, kind)
+    expected = [figures(retriever.retrieve(question, k=k)) for question in QUESTIONS]
+    monkeypatch.setattr(encoder, "embed_queries", lambda texts: [[1.0] * 3 for _ in texts])
+    assert [*map(figures, batch(retriever, way, k=k))] == expected
+    assert "searching by a vector failed" in caplog.text
+    assert not any(question in caplog.text for question in QUESTIONS)
+
+    def unviewed(*_: Any, **__: Any) -> Any:
+        raise TypeError
+
+    monkeypatch.setattr(search_module, "with_larger_top_k", unviewed)
+    assert [*map(len, batch(retriever, way, k=k))] == [min(k, 4)] * len(QUESTIONS)
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_an_error_of_the_store_is_that_of_each_question(way: str, monkeypatch: Any) -> None:
+    retriever = wrapped(Together())
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ConnectionError
+
+    monkeypatch.setattr(SimpleVectorStore, "query", broken)
+    found = batch(retriever, way, return_exceptions=True)
+    assert all(isinstance(nodes, ConnectionError) for nodes in found)
+
+
+def test_behind_a_declared_number_each_question_is_embedded_alone() -> None:
+    encoder = Near()
+    retriever = RecallRetriever(wrapped(encoder).retriever, score_key="cosine", score_kind="cosine")
+    encoder.calls.clear()
+    assert [*map(len, retriever.batch(QUESTIONS))] == [4] * len(QUESTIONS)
+    assert encoder.calls == {"one": len(QUESTIONS)}
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
