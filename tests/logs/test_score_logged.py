@@ -278,6 +278,39 @@ def test_lists_of_something_else_are_refused(name: str, first: str, tmp_path: Pa
     assert not (tmp_path / "out.parquet").exists()
 
 
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (['{"id": 1, "ID": "secret", "cosines": [0.8]}'], "id and ID"),
+        (['{"Topic": "secret", "cosines": [0.8]}', '{"topic": "y", "cosines": [0.8]}'], "topic"),
+        (['{"Cosines": [9.9], "cosines": [0.8]}'], "Cosines and cosines"),
+        (['{"a": 1, "a_1": 2, "A": "secret", "cosines": [0.8]}'], "a_1 and A"),
+    ],
+)
+@pytest.mark.parametrize("files", [1, 2])
+def test_keys_that_differ_in_case_alone_are_refused(
+    lines: list[str], words: str, files: int, tmp_path: Path
+) -> None:
+    """DuckDB calls the second one `ID_1`, and finds nothing under that name."""
+    (tmp_path / "log").mkdir()
+    for number in range(files):
+        text = "".join(f"{line}\n" for line in lines[number::files])
+        (tmp_path / "log" / f"[{number}].jsonl").write_text(text or '{"cosines": []}\n')
+    with pytest.raises(InvalidInputError, match=f"{words}.* differ in case alone") as caught:
+        score(tmp_path / "log", tmp_path / "out.parquet")
+    assert "secret" not in str(caught.value)
+    assert not (tmp_path / "out.parquet").exists()
+
+
+@pytest.mark.parametrize("value", [2, None])
+def test_a_key_may_be_another_one_with_a_number(value: int | None, tmp_path: Path) -> None:
+    rows = [{"id": 1, "cosines": [0.8]}, {"ID_1": value, "id": 3, "cosines": [0.8]}]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    score(tmp_path / "log.jsonl", tmp_path / "out.parquet")
+    found = [(row["id"], row["ID_1"]) for row in scored_rows(tmp_path / "out.parquet")]
+    assert found == [(1, None), (3, value)]
+
+
 def test_columns_of_nulls_only_are_read(tmp_path: Path) -> None:
     row = {"cosines": None, "candidates": None, "level": None, "reason": None, "calibration": None}
     (tmp_path / "log.jsonl").write_text(json.dumps(row) + "\n")

@@ -47,6 +47,8 @@ def describe_text(
                 rows = _columns(connection, _source(paths, kind, given, detect=True))
             if kind == "csv":
                 _check_headers(connection, paths, scorer)
+            else:
+                _check_keys(connection, paths, [name for name, _ in rows])
             for name, found in rows:
                 if name in (scorer.cosines, scorer.scores):
                     _check_numbers(connection, paths, name, found)
@@ -122,6 +124,32 @@ def _check_headers(connection: Any, paths: Sequence[Path], scorer: BatchScorer) 
             raise _without_cosines(path, scorer)
 
 
+def _check_keys(connection: Any, paths: Sequence[Path], names: Sequence[str]) -> None:
+    """Refuse keys that differ in case alone: DuckDB names one anew, and finds nothing under that.
+
+    Args:
+        connection: Of DuckDB.
+        paths: Files of JSON lines.
+        names: Their columns, as DuckDB names them.
+    """
+    known = {name.casefold(): name for name in names}
+    for name in names:
+        key, is_numbered, _ = name.rpartition("_")
+        twin = known.get(key.casefold())
+        if is_numbered and twin is not None and not _has_key(connection, paths, name):
+            raise InvalidInputError(
+                f"the keys {terminal_text(twin)} and {terminal_text(key)} of the log differ in "
+                "case alone, as two columns cannot: rename one of them"
+            )
+
+
+def _has_key(connection: Any, paths: Sequence[Path], name: str) -> bool:
+    """Return whether any line has this very key."""
+    source = f"read_json_objects({_files(paths)}, {_JSON_LINES})"
+    query = f"SELECT 1 FROM {source} WHERE list_contains(json_keys(json), {_literal(name)}) LIMIT 1"  # noqa: S608
+    return bool(connection.execute(query).fetchall())
+
+
 def _held(connection: Any, path: Path) -> dict[str, str]:
     """Return the columns of a CSV file, by their names without regard to case as DuckDB's are."""
     columns = _columns(connection, _source([path], "csv", {}))
@@ -185,7 +213,7 @@ def _source(
 
     DuckDB takes a path for a pattern, and finds columns in the names of folders.
     """
-    files = "[" + ", ".join(_literal(_PATTERN.sub(r"[\1]", str(path))) for path in paths) + "]"
+    files = _files(paths)
     columns = "{" + ", ".join(f"{_literal(n)}: {_literal(t)}" for n, t in types.items()) + "}"
     if kind == "json":
         if detect:
@@ -193,6 +221,10 @@ def _source(
         return f"read_json({files}, {_JSON_LINES}, columns={columns})"
     given = f", types={columns}" if types else ""
     return f"read_csv({files}, header=true, {_NO_FOLDERS}, union_by_name=true{given})"
+
+
+def _files(paths: Sequence[Path]) -> str:
+    return "[" + ", ".join(_literal(_PATTERN.sub(r"[\1]", str(path))) for path in paths) + "]"
 
 
 def _literal(text: str) -> str:
