@@ -10,6 +10,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_recall_signal._events import EVENT_NAME, SignalData
 from recall_signal._wrapper.learning import is_learning
 from recall_signal.logs import LogWriter
+from recall_signal.logs._writer import require_log
 
 __all__ = ["RecallLogHandler"]
 
@@ -23,12 +24,16 @@ class RecallLogHandler(BaseCallbackHandler):
 
     Args:
         log: The log; close it when the program ends, or use it in a `with` block.
+
+    Raises:
+        ConfigurationError: It is none, such as the path of its folder.
     """
 
     run_inline = True  # a row is queued in microseconds; a thread would take longer
 
     def __init__(self, log: LogWriter) -> None:
         super().__init__()
+        require_log(log)
         self._write = log.write
 
     def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **_: Any) -> None:

@@ -11,6 +11,7 @@ from pydantic import PrivateAttr
 
 from llama_index_recall_signal._events import RecallSignalEvent
 from recall_signal.logs import LogWriter
+from recall_signal.logs._writer import require_log
 
 __all__ = ["RecallLogHandler"]
 
@@ -27,12 +28,16 @@ class RecallLogHandler(BaseEventHandler):
 
     Args:
         log: The log; close it when the program ends, or use it in a `with` block.
+
+    Raises:
+        ConfigurationError: It is none, such as the path of its folder.
     """
 
     _log: LogWriter = PrivateAttr()
 
     def __init__(self, log: LogWriter) -> None:
         super().__init__()
+        require_log(log)
         self._log = log
 
     @classmethod

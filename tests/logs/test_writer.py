@@ -18,6 +18,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from uuid import UUID
 
 import pyarrow as pa
@@ -35,7 +36,7 @@ from recall_signal.logs import _spool as spool
 from recall_signal.logs import _worker as worker
 from recall_signal.logs._schema import require_arrow
 from tests.calibration.toys import WORDS, calibration
-from tests.frameworks import QUERY, STRONG
+from tests.frameworks import QUERY, STRONG, Framework
 from tests.logs.made import Query, parts, rows, run_id, write
 
 APPLIED = SelectionReport(applied=True, model="m", kept=1, dropped=2, dropped_memory_ids=["a", "b"])
@@ -453,6 +454,18 @@ async def test_other_events_are_no_rows(tmp_path: Path) -> None:
         other.handle(ExceptionEvent(exception=ValueError()))
     assert other.class_name() == "RecallLogHandler"
     assert rows(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "named"), [("logs/notes", "str"), (None, "NoneType"), (LogWriter, "a class")]
+)
+def test_a_handler_of_no_log_is_refused(framework: Framework, given: Any, named: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"must be a LogWriter, got {named}; .*Writer"):
+        framework.package.RecallLogHandler(given)
+
+
+def test_a_handler_takes_whatever_rows_can_be_written_to(framework: Framework) -> None:
+    framework.package.RecallLogHandler(Mock(spec=["write"]))
 
 
 async def test_an_event_holds_nothing_but_reports(framework: Any, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from recall_signal.logs._row import Finished, row_of
 from recall_signal.logs._schema import require_arrow
 from recall_signal.logs._worker import Worker
 
-__all__ = ["LogWriter"]
+__all__ = ["LogWriter", "require_log"]
 
 log = logging.getLogger(__name__)
 
@@ -220,6 +220,19 @@ class LogWriter:
             )
         if not is_switched_off():
             self._daily.append(_Daily(self.folder, partial(self.check, retriever)))
+
+
+def require_log(log: object) -> None:
+    """Refuse what a handler cannot write to: LlamaIndex, for one, drops what a handler raises.
+
+    Raises:
+        ConfigurationError: It has no method `write`.
+    """
+    if isinstance(log, type) or not callable(getattr(log, "write", None)):
+        given = "a class" if isinstance(log, type) else type(log).__name__
+        raise ConfigurationError(
+            f"log must be a LogWriter, got {given}; write RecallLogHandler(LogWriter(folder))"
+        )
 
 
 class _Daily:
