@@ -11,6 +11,7 @@ from __future__ import annotations
 from math import dist, fsum, sqrt
 from typing import Any, Protocol
 
+from recall_signal._given import kind_of
 from recall_signal._numbers import Numbers, finite_or_none, finite_values
 from recall_signal._pydantic import construct_trusted, copy_with
 from recall_signal._words import term_coverage as measure_coverage
@@ -96,12 +97,13 @@ def require_calibrator(calibration: object) -> None:
     """Refuse what cannot judge a pool.
 
     Raises:
-        ConfigurationError: It has no method `apply`.
+        ConfigurationError: It is a class, or has no method `apply`.
     """
-    if not callable(getattr(calibration, "apply", None)):
+    if isinstance(calibration, type) or not callable(getattr(calibration, "apply", None)):
         raise ConfigurationError(
             "calibration must be a Calibration or a Baseline (an object with apply), got "
-            f'{type(calibration).__name__}; "auto" is for retrievers, which can search'
+            f'{kind_of(calibration)}; of a file pass Calibration.load(path); "auto" is for '
+            "retrievers, which can search"
         )
 
 

@@ -140,7 +140,7 @@ class _Nodes:
 
     def begin(self, state: CorrectiveState) -> GraphSteps:
         yield from ()
-        return self.policy.begin(state["question"])
+        return self.policy.begin(state.get("question"))
 
     def retrieve(self, state: CorrectiveState) -> GraphSteps:
         response = yield Run(self.retriever, state["query"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from math import inf
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -22,6 +23,8 @@ from llama_index_recall_signal._workflow_events import (
     SearchEvent,
     SearchWebEvent,
 )
+from recall_signal import ConfigurationError
+from recall_signal._given import kind_of
 from recall_signal._steps.failures import original
 from recall_signal._steps.timeouts import Workers
 from recall_signal._text import encodable
@@ -84,6 +87,7 @@ class CorrectiveWorkflow(Workflow):
         **settings: Any,
     ) -> None:
         self._policy = CorrectivePolicy(rewrite is not None, max_rewrites, on_unknown)
+        _check_timeout(timeout)
         if not isinstance(retriever, RecallRetriever):
             retriever = RecallRetriever(retriever)
         self._retriever = retriever
@@ -153,6 +157,16 @@ class CorrectiveWorkflow(Workflow):
         given = {key: getattr(ev, key) for key in kept}
         said = await self._answerer({**given, "nodes": [_node(d) for d in ev.documents]})
         return CorrectiveAnswer(**ev.carry(answer=encodable(said_text(said))))
+
+
+def _check_timeout(given: Any) -> None:
+    """Refuse what LlamaIndex would take for a time, and fail by in each run."""
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if given is not None and not (is_number and 0 < given < inf):
+        shown = given if is_number else kind_of(given)
+        raise ConfigurationError(
+            f"timeout must be seconds above 0, or None for as long as it takes, got {shown}"
+        )
 
 
 def _node_item(hit: Any) -> ToolItem | None:

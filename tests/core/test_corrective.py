@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from recall_signal import ConfigurationError, InvalidResultError, RecallConfidence, assess
+from recall_signal import (
+    ConfigurationError,
+    InvalidInputError,
+    InvalidResultError,
+    RecallConfidence,
+    assess,
+)
 from recall_signal.agents._corrective import (
     MAX_CHARACTERS,
     MAX_HITS,
@@ -148,6 +154,13 @@ def test_every_chain_of_decisions_ends(level: Level, most: int, on_unknown: Any)
 def test_settings_that_cannot_be_meant(settings: Any, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         CorrectivePolicy(*settings)
+
+
+@pytest.mark.parametrize("question", [None, ["secret"], 5])
+def test_a_question_is_a_text(question: object) -> None:
+    named = type(question).__name__
+    with pytest.raises(InvalidInputError, match=f"'question', got a question of type {named}$"):
+        policy().begin(question)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ def test_names_become_sets() -> None:
         ((["notes"], ["web"], "hide", 1, None), "metadata_key must be .*, got NoneType"),
         (([], ["web"], "hide", 1), "retriever_tools must be a list"),
         ((["notes"], [5], "hide", 1), "fallback_tools must be a list"),
+        ((None, ["web"], "hide", 1), "retriever_tools must be a list of tool names, got NoneType"),
+        ((["notes"], 5, "hide", 1), "fallback_tools must be a list of tool names, got int"),
         ((["notes"], ["web", "notes"], "hide", 1), r"got \['notes'\] as both"),
         ((["notes"], ["web"], "show", 1), "on_unknown must be 'hide' or 'offer', got 'show'"),
         ((["notes"], ["web"], "offer", 0), "max_fallbacks must be 1 or more, got 0"),

@@ -68,7 +68,7 @@ def test_a_truth_value_is_no_cosine(value: Any) -> None:
         assess([], scores=[value])
 
 
-@pytest.mark.parametrize("given", ["auto", AutoCalibration(), 5, {"v": 2}])
+@pytest.mark.parametrize("given", ["auto", AutoCalibration(), 5, {"v": 2}, Calibration])
 def test_a_calibration_is_checked_where_it_enters(given: Any) -> None:
     for call in (
         lambda: assess([0.5], calibration=given),

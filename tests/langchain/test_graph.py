@@ -17,7 +17,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command, interrupt
 
 from langchain_recall_signal import CorrectiveState, corrective_graph
-from recall_signal import ConfigurationError
+from recall_signal import ConfigurationError, InvalidInputError
 from tests.langchain.agent_fakes import LEVELS, Boom, ScriptedModel, memory, search
 
 
@@ -242,6 +242,15 @@ async def test_two_runs_at_once() -> None:
     states += await asyncio.gather(*(graph.ainvoke(ask(q)) for q in questions))
     for question, state in zip(questions * 2, states, strict=True):
         assert state["source"] == ("memory" if LEVELS[question] == "read" else "web")
+
+
+@pytest.mark.parametrize("state", [{"question": None}, {"question": ["x"]}, {"query": "x"}])
+async def test_a_state_without_a_question_is_refused(state: Any) -> None:
+    graph = compiled()
+    with pytest.raises(InvalidInputError, match="under 'question'"):
+        graph.invoke(state)
+    with pytest.raises(InvalidInputError, match="under 'question'"):
+        await graph.ainvoke(state)
 
 
 def test_wrong_steps_are_refused() -> None:

@@ -366,6 +366,7 @@ def test_the_decision_is_in_the_stream() -> None:
     [
         ({"retriever_tools": []}, "retriever_tools"),
         ({"retriever_tools": "memory"}, "retriever_tools"),
+        ({"retriever_tools": None}, "retriever_tools"),
         ({"fallback_tools": [""]}, "fallback_tools"),
         ({"fallback_tools": [web]}, "fallback_tools"),
         ({"fallback_tools": ["memory"]}, "as both"),

@@ -296,6 +296,7 @@ async def test_garbage_in_the_store_is_no_signal(garbage: Any, on_unknown: Any) 
         ({"retriever_tools": []}, "retriever_tools must be a list of tool names, got an empty one"),
         ({"retriever_tools": [3, "a"]}, "got one with int; pass each tool's .name"),
         ({"retriever_tools": "notes"}, r"got a text; pass \[name\]"),
+        ({"retriever_tools": None}, "retriever_tools must be a list of tool names, got NoneType"),
         ({"fallback_tools": "web"}, "fallback_tools must be a list of tool names"),
         ({"fallback_tools": ["notes"]}, r"got \['notes'\] as both"),
         ({"fallback_tools": ["bing"]}, r"does not have the tools \['bing'\]"),

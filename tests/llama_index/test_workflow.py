@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from math import inf, nan
 from typing import Any
 
 import pytest
@@ -190,3 +191,17 @@ def test_a_step_of_another_type_is_refused(settings: dict[str, Any], message: st
     given = {"retriever": store(), "answer": told, "web_search": web, **settings}
     with pytest.raises(ConfigurationError, match=message):
         CorrectiveWorkflow(**given)
+
+
+@pytest.mark.parametrize(
+    ("timeout", "shown"),
+    [("secret", "str"), (True, "bool"), (0, "0"), (-1.5, "-1.5"), (nan, "nan"), (inf, "inf")],
+)
+def test_a_time_limit_is_seconds_above_zero(timeout: Any, shown: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"timeout must be seconds above 0.*got {shown}$"):
+        CorrectiveWorkflow(store(), told, web, timeout=timeout)
+
+
+@pytest.mark.parametrize("timeout", [None, 3, 0.5])
+def test_a_sound_time_limit_is_taken(timeout: float | None) -> None:
+    CorrectiveWorkflow(store(), told, web, timeout=timeout)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recall_signal import Calibration, InvalidInputError, Pool
+from recall_signal import Calibration, ConfigurationError, InvalidInputError, Pool
 from recall_signal.calibration._canaries import Canaries
 from recall_signal.logs import append_canaries
 from recall_signal.monitoring import fleet_html, fleet_metrics, monitor_fleet
@@ -117,6 +117,8 @@ def test_a_fleet_in_order_is_quiet(tmp_path: Path, calibration: Calibration) -> 
 
 
 def test_what_is_no_fleet(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="folder must be a path, got NoneType"):
+        monitor_fleet(None)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="is no folder"):
         monitor_fleet(tmp_path / "nowhere")
     tenants = tmp_path / "tenants"

@@ -149,6 +149,20 @@ def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
         monitor(tmp_path, since=0)
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"log": None}, "log must be a path, got NoneType"),
+        ({"log": ""}, "log must be a path, got an empty text"),
+        ({"state": 5}, "state must be a path, got int"),
+        ({"calibration": "c.json"}, r"calibration must be .* got str; .*Calibration\.load"),
+    ],
+)
+def test_wrong_settings(settings: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        monitor(**{"log": tmp_path, **settings})
+
+
 def test_hidden_files_are_passed_over(tmp_path: Path) -> None:
     write_day(tmp_path, date_of(0), [0.5])
     for folder in ("_open", ".hidden"):

@@ -343,6 +343,10 @@ def test_wrong_settings_are_refused(log: pa.Table, tmp_path: Path) -> None:
         score(path, path)
     with pytest.raises(ConfigurationError, match="lies in the log or holds it"):
         score(tmp_path, tmp_path / "out")
+    with pytest.raises(ConfigurationError, match="log must be a path, got NoneType"):
+        score(None, tmp_path / "out")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="out must be a path, got an empty text"):
+        score(path, "")
     with pytest.raises(ConfigurationError, match="a stream"):
         score(path, tmp_path / "out", calibration=Baseline())  # type: ignore[arg-type]
 

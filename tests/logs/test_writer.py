@@ -516,6 +516,10 @@ def test_no_thread_at_the_end_of_the_interpreter(
     ("settings", "message"),
     [
         ({"sample": 0.0}, "sample"),
+        ({"sample": True}, "sample: .* got True"),
+        ({"sample": "1"}, "sample: .* got str"),
+        ({"max_age": "1"}, "max_age"),
+        ({"flush_seconds": True}, "flush_seconds"),
         ({"max_rows": 0}, "max_rows"),
         ({"flush": 1}, "there is no such setting"),
         ({"retriever": ""}, "retriever"),
@@ -526,6 +530,14 @@ def test_wrong_settings(settings: dict[str, Any], message: str, tmp_path: Path) 
     with pytest.raises(ConfigurationError, match=message):
         LogWriter(tmp_path / "log", **settings)
     assert not (tmp_path / "log").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "named"), [(None, "NoneType"), ("", "an empty text"), (5, "int")]
+)
+def test_a_folder_is_a_path(given: Any, named: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"folder must be a path, got {named}; "):
+        LogWriter(given)
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:

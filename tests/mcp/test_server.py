@@ -317,6 +317,8 @@ async def test_one_server_for_several_clients(framework: Framework) -> None:
         (Source(None), {"max_k": 0}, "max_k must be a whole number of at least 1, got 0"),
         (Source(None), {"max_k": True}, "max_k must be a whole number"),
         (Source(None), {"metadata_keys": "source"}, "metadata_keys must be a list of keys"),
+        (Source(None), {"metadata_keys": None}, "metadata_keys must be .* got NoneType"),
+        (Source(None), {"metadata_keys": [5]}, "metadata_keys must be .* got one with int"),
         (Source(None), {"name": "a tool"}, "a tool's name must be 1 to 64 of the characters"),
     ],
 )

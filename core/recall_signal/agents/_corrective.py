@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from recall_signal._text import encodable
 from recall_signal.agents._prompts import UNMEASURED, answer_warning
 from recall_signal.agents._tool import ToolItem, identified, tool_artifact
-from recall_signal.errors import ConfigurationError, InvalidResultError
+from recall_signal.errors import ConfigurationError, InvalidInputError, InvalidResultError
 from recall_signal.report_parsing import advice_in
 from recall_signal.reports import ReportsMixin
 
@@ -84,8 +84,17 @@ class CorrectivePolicy:
         """Most rewrites that can happen."""
         return self.max_rewrites if self.can_rewrite else 0
 
-    def begin(self, question: str) -> Update:
-        """Return the state of a new question, also on a thread that has answered one before."""
+    def begin(self, question: object) -> Update:
+        """Return the state of a new question, also on a thread that has answered one before.
+
+        Raises:
+            InvalidInputError: It is no text.
+        """
+        if not isinstance(question, str):
+            raise InvalidInputError(
+                "a corrective graph takes a mapping with a text under 'question', got a question "
+                f"of type {type(question).__name__}"
+            )
         return {
             "query": question,
             "documents": [],

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from recall_signal._given import given_names
 from recall_signal.advice import advise
 from recall_signal.agents._json import json_safe
 from recall_signal.agents._tool import FAILED, FAILED_SELECTION
@@ -170,13 +171,10 @@ def _report_in(result: object, key: str) -> dict[str, Any] | None:
 
 
 def _names(field: str, given: Iterable[str]) -> frozenset[str]:
-    if isinstance(given, str):
-        raise ConfigurationError(f"{field} must be a list of tool names, got a text; pass [name]")
-    names = list(given)
-    wrong = [type(name).__name__ for name in names if not isinstance(name, str) or not name]
-    if wrong or not names:
-        kinds = f"one with {', '.join(sorted(set(wrong)))}" if wrong else "an empty one"
+    remedy = "pass each tool's .name"
+    names = given_names(field, given, "tool names", remedy)
+    if not names:
         raise ConfigurationError(
-            f"{field} must be a list of tool names, got {kinds}; pass each tool's .name"
+            f"{field} must be a list of tool names, got an empty one; {remedy}"
         )
     return frozenset(names)

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, TypeAlias
 
+from recall_signal._given import given_path
 from recall_signal._safe_text import terminal_text
 from recall_signal.calibration import Calibration
 from recall_signal.calibration._identity import calibration_id
@@ -110,13 +111,14 @@ def score(
     require_arrow()
     if type(jobs) is not int or jobs < 1:
         raise ConfigurationError(f"jobs must be a whole number of at least 1, got {jobs!r:.40}")
+    log, out = given_path("log", log), given_path("out", out)
     if isinstance(calibration, str | Path):
         calibration = Calibration.load(calibration)
     scorer = BatchScorer(calibration, thresholds, cosines, scores, term_coverage, keep)
     found = find_log(log, scorer)
-    _check_kind(Path(out))
-    target = Path(out).resolve()
-    _check_target(Path(log).resolve(), target)
+    _check_kind(out)
+    target = out.resolve()
+    _check_target(log.resolve(), target)
     if is_file(target):  # a folder of parts has the partitions in its names
         found = found.with_partitions(scorer)
     units = found.units()

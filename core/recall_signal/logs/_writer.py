@@ -14,6 +14,7 @@ from weakref import finalize
 from zlib import crc32
 
 from recall_signal._background import start_thread
+from recall_signal._given import given_path, kind_of
 from recall_signal._steps.driver import drive, drive_async
 from recall_signal._wrapper.auto import is_switched_off
 from recall_signal.calibration._port import RetrieverPort, Searchable, port_of
@@ -70,7 +71,7 @@ class LogWriter:
     def __init__(self, folder: str | Path, **settings: Any) -> None:
         self.options = LogOptions(**settings)
         require_arrow()
-        self.folder = Path(folder).absolute()
+        self.folder = given_path("folder", folder).absolute()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -229,9 +230,9 @@ def require_log(log: object) -> None:
         ConfigurationError: It has no method `write`.
     """
     if isinstance(log, type) or not callable(getattr(log, "write", None)):
-        given = "a class" if isinstance(log, type) else type(log).__name__
         raise ConfigurationError(
-            f"log must be a LogWriter, got {given}; write RecallLogHandler(LogWriter(folder))"
+            f"log must be a LogWriter, got {kind_of(log)}; write "
+            "RecallLogHandler(LogWriter(folder))"
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Collection, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol
 
+from recall_signal._given import given_names
 from recall_signal._report_schema import answer_schema
 from recall_signal._wrapper.response import RecallResponseBase
 from recall_signal.agents._tool_settings import MAX_K, tool_settings
@@ -66,7 +67,8 @@ def create_mcp_server(
         ConfigurationError: A setting is wrong.
         MissingDependencyError: The extra `mcp` is not installed.
     """
-    _check(retriever, metadata_keys)
+    _check(retriever)
+    keys = given_names("metadata_keys", metadata_keys, "keys")
     tool = tool_settings(name, description, ("k", "use_rerank"), max_k)
     try:
         from recall_signal.mcp._sdk import make_server, must_propagate
@@ -74,7 +76,7 @@ def create_mcp_server(
         raise MissingDependencyError("create_mcp_server", "mcp") from None
     settings = getattr(retriever, "settings", retriever)  # LlamaIndex keeps them apart
     arguments = Arguments(tool, can_rerank=getattr(settings, "reranker", None) is not None)
-    layout = Layout(getattr(settings, "id_key", None), tuple(metadata_keys))
+    layout = Layout(getattr(settings, "id_key", None), tuple(keys))
 
     async def call(given: Mapping[str, object] | None) -> ToolResult:
         try:
@@ -105,11 +107,9 @@ def create_mcp_server(
     return make_server(DISTRIBUTION, version(DISTRIBUTION), listed, call)
 
 
-def _check(retriever: object, metadata_keys: Collection[str]) -> None:
+def _check(retriever: object) -> None:
     if not callable(getattr(retriever, "arecall", None)):
         raise ConfigurationError(
             "create_mcp_server needs a RecallRetriever of langchain_recall_signal or "
             f"llama_index_recall_signal, got {type(retriever).__name__}"
         )
-    if isinstance(metadata_keys, str):
-        raise ConfigurationError("metadata_keys must be a list of keys, got a single text")

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from recall_signal._given import given_path
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.errors import CalibrationError, InvalidInputError
 from recall_signal.logs._canaries import read_canaries, read_canary_ends
@@ -107,9 +108,10 @@ def monitor_fleet(folder: str | Path) -> FleetReport:
             with the log in itself. Other files and hidden folders are passed over.
 
     Raises:
+        ConfigurationError: It is no path.
         InvalidInputError: It is no folder, or has no folder in it.
     """
-    path = Path(folder)
+    path = given_path("folder", folder)
     if not path.is_dir():
         raise InvalidInputError(f"{path.name} is no folder; give one with a folder for each tenant")
     places = sorted(

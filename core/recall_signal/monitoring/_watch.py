@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
+from recall_signal._given import given_path, kind_of
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.errors import ConfigurationError, InvalidInputError
 from recall_signal.logs import CanaryRecord, read_canaries
@@ -141,8 +142,15 @@ def monitor(
     """
     if type(since) is not int or since < 1:
         raise ConfigurationError(f"since must be a whole number of at least 1, got {since!r:.20}")
-    folder = Path(log)
-    kept = Path(state) if state is not None else folder / STATE_FILE if folder.is_dir() else None
+    if calibration is not None and not isinstance(calibration, Calibration):
+        raise ConfigurationError(
+            f"calibration must be a Calibration or None, got {kind_of(calibration)}; of a file: "
+            "Calibration.load(path)"
+        )
+    folder = given_path("log", log)
+    kept = folder / STATE_FILE if folder.is_dir() else None
+    if state is not None:
+        kept = given_path("state", state)
     found = read_log(log, kept, progress, is_own=state is None).by_retriever()
     records = read_canaries(folder) if folder.is_dir() else []
     if not found and not records:

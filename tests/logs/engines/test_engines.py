@@ -169,6 +169,20 @@ def test_columns_are_quoted_and_another_dialect_is_refused() -> None:
         sql_levels("log", dialect="oracle")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"dialect": ["duckdb"]}, "duckdb, spark, got list"),
+        ({"keep": "id"}, "keep must be a list of names of columns, got a text"),
+        ({"keep": None}, "keep must be a list of names of columns, got NoneType"),
+        ({"cosines": 5}, "cosines must be the name of a column, got int"),
+    ],
+)
+def test_wrong_settings_of_a_query(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        sql_levels("log", **settings)
+
+
 def test_a_log_without_cosines_is_refused_before_spark_and_ray_run(spark: Any) -> None:
     frame = spark.createDataFrame([(1, "a")], "id int, name string")
     with pytest.raises(InvalidInputError, match="no column cosines"):

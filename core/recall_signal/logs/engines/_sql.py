@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from recall_signal._given import given_column, given_names, kind_of
 from recall_signal.errors import ConfigurationError
 from recall_signal.thresholds import (
     MIN_BACKGROUND,
@@ -158,21 +159,21 @@ def sql_levels(
         dialect: `duckdb` or `spark`.
 
     Raises:
-        ConfigurationError: There is no such dialect.
+        ConfigurationError: A setting is wrong.
     """
-    functions = _FUNCTIONS.get(dialect)
-    if functions is None:
-        raise ConfigurationError(
-            f"dialect must be one of {', '.join(_FUNCTIONS)}, got {dialect!r:.40}"
-        )
+    if dialect not in list(_FUNCTIONS):
+        given = f"{dialect!r:.40}" if isinstance(dialect, str) else kind_of(dialect)
+        raise ConfigurationError(f"dialect must be one of {', '.join(_FUNCTIONS)}, got {given}")
+    functions = _FUNCTIONS[dialect]
+    kept = given_names("keep", keep, "names of columns")
     cuts = thresholds_in_force(thresholds)
-    column = _quoted(cosines, functions.quote)
+    column = _quoted(given_column("cosines", cosines), functions.quote)
     numbers = {name: _number(value) for name, value in cuts.to_dict().items() if _is_cut(name)}
     prominences = (numbers[f"prominence_{level}"] for level in ("low", "moderate", "high"))
     gaps = (f"ABS((rs_top - rs_mean) / rs_mean - {cut}) <= {NEAR}" for cut in prominences)
     near = f"ABS(rs_mean - {_number(MIN_BACKGROUND)}) <= {NEAR} OR (rs_mean > {NEAR} AND ("
     return _QUERY.format(
-        kept="".join(_quoted(name, functions.quote) + ", " for name in keep),
+        kept="".join(_quoted(name, functions.quote) + ", " for name in kept),
         table=table,
         usable=functions.usable.format(column),
         size=functions.size.format(column),
