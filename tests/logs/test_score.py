@@ -6,6 +6,7 @@ import fcntl
 import gzip
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -349,6 +350,31 @@ def test_wrong_settings_are_refused(log: pa.Table, tmp_path: Path) -> None:
         score(path, "")
     with pytest.raises(ConfigurationError, match="a stream"):
         score(path, tmp_path / "out", calibration=Baseline())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"calibration": "cal.json"}, r"got str; of a file pass Calibration\.load\(path\)"),
+        ({"thresholds": {"cosine_high": 0.9}}, "thresholds must be a Thresholds or None, got dict"),
+        ({"cosines": 5}, "cosines must be the name of a column, got int"),
+        ({"cosines": None}, "cosines must be the name of a column, got NoneType"),
+        ({"scores": ""}, "scores must be the name of a column, got an empty text"),
+        ({"term_coverage": ["c"]}, "term_coverage must be the name of a column, got list"),
+        ({"keep": "id"}, "keep must be a list of names of columns, got a text"),
+        ({"keep": ["id", 5]}, "keep must be a list of names of columns, got one with int"),
+    ],
+)
+def test_a_wrong_setting_of_a_scorer_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        BatchScorer(**settings)
+
+
+def test_a_pickled_scorer_is_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = BatchScorer(fitted(), scores=None, keep=["id"])
+    monkeypatch.delattr(BatchScorer, "__post_init__")
+    assert pickle.loads(pickle.dumps(scorer)) == scorer
+    assert scorer.keep == ("id",)
 
 
 def test_two_runs_do_not_write_one_result(log: pa.Table, tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from recall_signal._given import given_column, given_names
 from recall_signal._many.columns import COLUMNS
-from recall_signal.assess import Calibrator
+from recall_signal.assess import Calibrator, require_calibrator
 from recall_signal.assess_many import Assessments, assess_many
 from recall_signal.calibration import Calibration
 from recall_signal.errors import InvalidInputError
@@ -23,7 +24,7 @@ from recall_signal.logs._logged import (
     words_only_help,
 )
 from recall_signal.logs._schema import require_arrow
-from recall_signal.thresholds import Thresholds
+from recall_signal.thresholds import Thresholds, thresholds_in_force
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,6 +53,9 @@ class BatchScorer:
         keep: Columns of the log that the result keeps; None for all but lists and structures,
             and those that belong to the old level.
         encoded: False makes plain strings of dictionaries, for engines that know none.
+
+    Raises:
+        ConfigurationError: A setting is wrong.
     """
 
     calibration: Calibrator | None = None
@@ -61,6 +65,18 @@ class BatchScorer:
     term_coverage: str | None = "term_coverage"
     keep: Sequence[str] | None = None
     encoded: bool = True
+
+    def __post_init__(self) -> None:  # not run where a pickle of it is read
+        if self.calibration is not None:
+            require_calibrator(self.calibration)
+        thresholds_in_force(self.thresholds)
+        given_column("cosines", self.cosines)
+        for setting in ("scores", "term_coverage"):
+            if getattr(self, setting) is not None:
+                given_column(setting, getattr(self, setting))
+        if self.keep is not None:
+            names = given_names("keep", self.keep, "names of columns")
+            object.__setattr__(self, "keep", tuple(names))
 
     def __call__(self, batch: ArrowRows) -> ArrowRows:
         """Return the kept columns and the scored ones, row for row.
