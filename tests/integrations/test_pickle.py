@@ -5,14 +5,21 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from llama_index.core import get_response_synthesizer
+from llama_index.core.llms import MockLLM
 
+from llama_index_recall_signal import RecallQueryEngine
 from recall_signal import Baseline
 from recall_signal.reranking import RerankerOptions
-from tests.frameworks import FRAMEWORKS, QUERY, Framework, Keeping
+from tests.frameworks import FRAMEWORKS, QUERY, WEAK, Framework, Keeping
 
 
 def lengths(query: str, texts: list[str]) -> list[float]:
     return [float(len(text)) for text in texts]
+
+
+def elsewhere(question: str, response: object) -> str:
+    return "elsewhere"
 
 
 def sent(retriever: Any) -> Any:
@@ -61,6 +68,18 @@ def test_langchains_own_fields_arrive() -> None:
     arrived = sent(retriever)
     assert arrived.tags == ["mine"]
     assert arrived.model_fields_set == retriever.model_fields_set
+
+
+@pytest.mark.parametrize(
+    ("on_absent", "said"), [("refuse", "Not answered: "), (elsewhere, "elsewhere")]
+)
+def test_an_engine_arrives_with_what_it_answers_elsewhere(on_absent: Any, said: str) -> None:
+    engine = RecallQueryEngine(
+        FRAMEWORKS["llama_index"].over(WEAK),
+        get_response_synthesizer(llm=MockLLM()),
+        on_absent=on_absent,
+    )
+    assert str(sent(engine).query(QUERY)).startswith(said)
 
 
 def test_what_cannot_be_pickled_says_so_itself(framework: Framework) -> None:

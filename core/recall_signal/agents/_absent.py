@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from typing import Any, Literal, TypeAlias
 
@@ -64,6 +65,11 @@ class Elsewhere:
             ) from error
 
 
+def _refused(refusal: str, _question: str, _response: object) -> str:
+    """Answer with a refusal; of a module, so that an engine can be pickled."""
+    return refusal
+
+
 def answer_elsewhere(on_absent: OnAbsent, refusal: str) -> Elsewhere | None:
     """Return what answers after a `fallback` advice; None where the model does.
 
@@ -80,7 +86,7 @@ def answer_elsewhere(on_absent: OnAbsent, refusal: str) -> Elsewhere | None:
     if on_absent == "answer":
         return None
     if on_absent == "refuse":
-        return Elsewhere(lambda *_: refusal)
+        return Elsewhere(partial(_refused, refusal))
     if callable(on_absent) and not isinstance(on_absent, type):
         return Elsewhere(on_absent)
     given = repr(on_absent) if isinstance(on_absent, str) else type(on_absent).__name__
