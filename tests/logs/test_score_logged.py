@@ -23,6 +23,7 @@ from recall_signal.calibration._baseline import CalibrationWithBaseline
 from recall_signal.confidence import unknown
 from recall_signal.logs import BatchScorer, LogWriter, append_canaries, score, score_batch
 from recall_signal.logs import _text_files as text_files_module
+from recall_signal.monitoring import monitor
 from tests.logs.made import Query, record, write
 from tests.logs.scoring import fitted
 
@@ -36,6 +37,23 @@ class Unmeasured(Query):
     @property
     def confidence(self) -> RecallConfidence:
         return unknown(self.reason, len(self.cosines))
+
+
+def test_a_log_without_a_part_is_refused_as_a_monitor_does(tmp_path: Path) -> None:
+    with LogWriter(tmp_path / "log") as log:
+        write(log, Query())
+        log.flush()
+        said = r"^log holds no part of a log yet; .* LogWriter\.rotate\(\) or close\(\)$"
+        with pytest.raises(InvalidInputError, match=said):
+            monitor(tmp_path / "log")
+        with pytest.raises(InvalidInputError, match=said):
+            score(tmp_path / "log", tmp_path / "out")
+    assert score(tmp_path / "log", tmp_path / "out").rows == 1
+
+
+def test_a_missing_calibration_is_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"cal\.json"):
+        score(tmp_path, tmp_path / "out", calibration=tmp_path / "cal.json")
 
 
 def scored_rows(path: Path) -> list[dict[str, Any]]:

@@ -106,6 +106,7 @@ def score(
         InvalidInputError: The log cannot be read, has no such column, or no row.
         ConfigurationError: A setting is wrong, or another process writes the same result.
         CalibrationError: The file is no calibration.
+        OSError: The calibration's file cannot be read; FileNotFoundError where there is none.
         MissingDependencyError: The extra `logs` is not installed.
     """
     require_arrow()

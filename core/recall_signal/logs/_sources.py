@@ -14,6 +14,7 @@ from recall_signal._safe_text import shown, terminal_text
 from recall_signal.errors import InvalidInputError
 from recall_signal.logs._logged import CANDIDATES, WORDS_COUNT
 from recall_signal.logs._score_batch import OUTDATED, BatchScorer
+from recall_signal.logs._spool import OPEN, no_part
 from recall_signal.logs._text_files import TextFormat, describe_text, nothing_in, read_text
 
 if TYPE_CHECKING:
@@ -212,6 +213,8 @@ def find_log(log: str | Path, scorer: BatchScorer) -> Log:
         files = sorted(part.as_posix() for part in found if _counts(part))
     else:
         raise InvalidInputError(f"there is no log {shown(path)}: give a file or a folder")
+    if not files and (path / OPEN).is_dir():
+        raise no_part(path)
     kinds = {kind for name in files if (kind := _format(name))}
     if len(kinds) != 1:
         raise InvalidInputError(

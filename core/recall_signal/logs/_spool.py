@@ -27,6 +27,8 @@ from recall_signal._files import (
     open_regular,
     sync_folder,
 )
+from recall_signal._safe_text import shown
+from recall_signal.errors import InvalidInputError
 from recall_signal.logs._schema import parquet_options
 
 try:
@@ -37,7 +39,7 @@ except ImportError:  # pragma: no cover  (Windows)
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Spool", "close_part", "recover"]
+__all__ = ["OPEN", "Spool", "close_part", "no_part", "recover"]
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +48,14 @@ OPEN = "_open"
 
 ABANDONED = 86_400.0
 """Seconds without a change after which a stream counts as abandoned where files have no locks."""
+
+
+def no_part(folder: Path) -> InvalidInputError:
+    """Return the error for a log whose rows are all in its open part, or are still to come."""
+    return InvalidInputError(
+        f"{shown(folder)} holds no part of a log yet; a part is closed after an hour, or by "
+        "LogWriter.rotate() or close()"
+    )
 
 
 class Spool:

@@ -10,8 +10,9 @@ from typing import Literal
 
 from recall_signal._given import given_path, kind_of
 from recall_signal.calibration._calibration import Calibration
-from recall_signal.errors import ConfigurationError, InvalidInputError
+from recall_signal.errors import ConfigurationError
 from recall_signal.logs import CanaryRecord, read_canaries
+from recall_signal.logs._spool import no_part
 from recall_signal.monitoring._canary_test import CanaryVerdict, judge_canaries
 from recall_signal.monitoring._days import Day
 from recall_signal.monitoring._findings import (
@@ -154,10 +155,7 @@ def monitor(
     found = read_log(log, kept, progress, is_own=state is None).by_retriever()
     records = read_canaries(folder) if folder.is_dir() else []
     if not found and not records:
-        raise InvalidInputError(
-            f"{folder.name} holds no part of a log yet; a part is closed after an hour, or by "
-            "LogWriter.rotate() or close()"
-        )
+        raise no_part(folder)
     named = {record.retriever for record in records if record.retriever}
     return LogReport(
         [
