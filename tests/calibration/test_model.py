@@ -451,6 +451,41 @@ def changed(change: Callable[[dict[str, Any]], Any]) -> bytes:
     return json.dumps(change(written) or written).encode()
 
 
+def covering(logits: float) -> dict[str, Any]:
+    """Words of a file in which a full coverage counts so many logits."""
+    return asdict(replace(WORDS, line=replace(WORDS.line, per_coverage=logits)))
+
+
+@pytest.mark.parametrize(
+    ("mode", "logits"), [("null", 5.04), ("null+past", 5.76), ("labelled", 120.0)]
+)
+def test_words_that_count_as_much_as_a_fit_lets_them_are_loaded(
+    mode: str, logits: float, tmp_path: Path
+) -> None:
+    path = tmp_path / "c.json"
+    path.write_bytes(changed(lambda values: values.update(words=covering(logits), mode=mode)))
+    loaded = Calibration.load(path)
+    assert loaded.words is not None
+    assert loaded.words.line.per_coverage == logits
+
+
+@pytest.mark.parametrize(
+    ("mode", "logits", "said"),
+    [
+        ("null", 1e9, r"1e\+09, at most 5\.76"),
+        ("null+past", 5.77, r"5\.77, at most 5\.76"),
+        ("labelled", 121.0, "121, at most 120"),
+    ],
+)
+def test_words_that_hide_the_cosine_are_refused(
+    mode: str, logits: float, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "c.json"
+    path.write_bytes(changed(lambda values: values.update(words=covering(logits), mode=mode)))
+    with pytest.raises(CalibrationError, match=rf"hide the cosine \(per_coverage {said}\); fit"):
+        Calibration.load(path)
+
+
 def test_the_file_that_the_others_are_made_of_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_bytes(changed(lambda values: None))

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Protocol, Self
 
 from recall_signal._names import MAX_NAME, is_plain
+from recall_signal.calibration._estimate import Mode
 from recall_signal.calibration._rule import Judgement
 from recall_signal.calibration._scale import Scale
+from recall_signal.calibration._words_estimate import Words
 from recall_signal.confidence import Level
 from recall_signal.errors import CalibrationError, ConfigurationError
 from recall_signal.thresholds import RANGE_TOLERANCE
@@ -68,8 +70,12 @@ class Texts(Protocol):
 
 
 class RangedFigures(Protocol):
-    """The figures of a calibration that no level needs to be in range, but its readers."""
+    """The figures of a calibration that could be anything, and be kept."""
 
+    @property
+    def mode(self) -> Mode: ...
+    @property
+    def words(self) -> Words | None: ...
     @property
     def overlap(self) -> float: ...
     @property
@@ -86,7 +92,8 @@ def require_possible(loaded: RangedFigures, file: str) -> None:
     """Refuse figures that no fit can come to.
 
     Raises:
-        CalibrationError: A share is none, a count or a size is negative, a cosine out of range.
+        CalibrationError: A share is none, a count or a size is negative, a cosine out of range, or
+            words count more than any fit lets them.
     """
     impossible = _impossible_figure(loaded)
     if impossible is not None:
@@ -100,6 +107,11 @@ def _impossible_figure(loaded: RangedFigures) -> str | None:
         return f"overlap is no share between 0 and 1 ({loaded.overlap:g})"
     if loaded.floor is not None and abs(loaded.floor) > RANGE_TOLERANCE:
         return f"floor is no cosine ({loaded.floor:g})"
+    if loaded.words is not None:
+        given = loaded.words.line.per_coverage
+        most = loaded.words.scale.most_per_coverage(labelled=loaded.mode == "labelled")
+        if given > most:
+            return f"words would hide the cosine (per_coverage {given:g}, at most {most:g})"
     sizes = (loaded.corpus_size or 0, loaded.estimated_size or 0)
     if min(*sizes, *(count for _, count in loaded.counts)) < 0:
         return "counts or sizes are negative"
