@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,18 @@ def test_lists_equal_assess(kind: Any, make: Any) -> None:
     check(lists, rows)
 
 
+@pytest.mark.parametrize("kind", [pa.decimal128(9, 4), pa.decimal256(40, 8)], ids=str)
+def test_lists_of_decimals_equal_assess(kind: Any) -> None:
+    """Cosines on a cut among them, which a cast of Arrow misses by the last bit."""
+    rows = [
+        None
+        if row is None
+        else [None if v is None or v != v or abs(v) > 2 else Decimal(f"{v:.4f}") for v in row]
+        for row in [*ROWS[:300], [0.85], [0.8499], [0.3, -0.3], [0.5, -0.5], [0.85, 0.84]]
+    ]
+    check(pa.array(rows, pa.list_(kind)), rows)
+
+
 def test_lists_without_gaps_equal_assess() -> None:
     rows = [row for row in ROWS if row is not None and None not in row]
     check(pa.array(rows, pa.list_(pa.float64())), rows)
@@ -109,6 +122,7 @@ def test_rows_without_any_value() -> None:
     check(pa.array([None, None]), [None, None])
     check(pa.array([[], []], pa.list_(pa.float64())), [[], []])
     check(pa.array([[None], []], pa.list_(pa.null())), [[None], []])
+    check(pa.array([[None], None], pa.list_(pa.null(), 1)), [[None], None])
 
 
 def test_another_library_hands_its_column_over() -> None:

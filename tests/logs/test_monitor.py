@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -532,6 +533,7 @@ DAY_ONE = pa.array([0], pa.timestamp("us"))
         (pa.array([None], pa.null()), 0),
         (pa.array([[None]], pa.list_(pa.null())), 0),
         (pa.array([[1, 0]], pa.large_list(pa.int64())), 1),
+        (pa.array([[Decimal("0.5"), None]], pa.list_(pa.decimal128(9, 4))), 1),
     ],
 )
 def test_lists_of_every_kind_are_read(cosines: pa.Array, measured: int, tmp_path: Path) -> None:

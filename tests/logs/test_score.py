@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
@@ -257,6 +258,34 @@ def test_keyword_scores_are_used(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     score(tmp_path / "log.jsonl", tmp_path / "out.parquet")
     assert [row["basis"] for row in read(tmp_path / "out.parquet")] == ["separation", "prominence"]
+
+
+def test_cosines_may_be_decimals(tmp_path: Path) -> None:
+    cosines = [[Decimal("0.9"), Decimal("0.1")], [Decimal("0.85")], [None], None]
+    table = pa.table({"cosines": pa.array(cosines, pa.list_(pa.decimal128(9, 4)))})
+    pq.write_table(table, tmp_path / "log.parquet")
+    score(tmp_path / "log.parquet", tmp_path / "out.parquet")
+    levels = [row["level"] for row in read(tmp_path / "out.parquet")]
+    assert levels == ["high", "moderate", "unknown", "unknown"]
+
+
+VIEWS = pa.array([[0.9, 0.1]], pa.list_view(pa.float32()))
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"cosines": [["secret"]]}, r"cosines must hold .* as numbers, got list<item: string>"),
+        ({"cosines": VIEWS}, r"cosines must hold .* got list_view<item: float>; .* or cast it"),
+        (
+            {"cosines": [[0.9]], "scores": [3.0]},
+            "scores must hold a list of keyword scores .* double",
+        ),
+    ],
+)
+def test_columns_of_something_else_are_refused(columns: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        score_batch(pa.table(columns))
 
 
 @pytest.mark.parametrize("encoded", [True, False])

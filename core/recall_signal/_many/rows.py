@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float64]
 
-__all__ = ["Block", "Rows", "as_array", "numbers", "read_rows"]
+__all__ = ["Block", "Rows", "as_array", "holds_lists", "numbers", "read_rows"]
 
 VALUES = 50 * 1024
 """Values taken at a time: 400 KB of float64, so that every pass over them stays in the cache."""
@@ -244,7 +244,7 @@ class Lists:
             ready: Floats = values
             return ready
         room = scratch.floats(values.size)
-        np.copyto(room, values)
+        np.copyto(room, values, casting="unsafe")  # decimals are objects, rounded as by `assess`
         return room
 
 
@@ -300,22 +300,25 @@ def _lists(array: pa.Array) -> Lists:
     import pyarrow as pa
 
     kind = array.type
-    if kind in (pa.null(), pa.list_(pa.null())):  # nothing in it that would have a type
+    if not holds_lists(kind):
+        raise InvalidInputError(f"{EXPECTED}; got Arrow values of type {kind}")
+    if pa.types.is_null(kind) or pa.types.is_null(kind.value_type):
         array = pa.array(array.to_pylist(), pa.list_(pa.float32()))
         kind = array.type
-    ragged = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    if not (ragged or pa.types.is_fixed_size_list(kind)) or not _holds_numbers(kind.value_type):
-        raise InvalidInputError(f"{EXPECTED}; got Arrow values of type {kind}")
     null = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-    if ragged:
+    if not pa.types.is_fixed_size_list(kind):
         return Lists(array.values, array.offsets.to_numpy(), null)
     width, first = kind.list_size, array.offset
     offsets = np.arange(first, first + len(array) + 1) * width
     return Lists(array.values, offsets, null)
 
 
-def _holds_numbers(kind: pa.DataType) -> bool:
-    import pyarrow as pa
+def holds_lists(kind: pa.DataType) -> bool:
+    """Return whether a type of Arrow is one of lists of numbers, or of nothing but nulls."""
+    from pyarrow import types
 
-    types = pa.types
-    return bool(types.is_floating(kind) or types.is_integer(kind))
+    if types.is_null(kind):
+        return True
+    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    numbers = (types.is_floating, types.is_integer, types.is_decimal, types.is_null)
+    return bool(lists) and any(is_kind(kind.value_type) for is_kind in numbers)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from recall_signal._given import given_column, given_names
 from recall_signal._many.columns import COLUMNS
+from recall_signal._many.rows import holds_lists
 from recall_signal.assess import Calibrator, require_calibrator
 from recall_signal.assess_many import Assessments, assess_many
 from recall_signal.calibration import Calibration
@@ -141,7 +142,6 @@ class BatchScorer:
             InvalidInputError: The column is missing, or holds something else; or a name stands
                 twice.
         """
-        types = require_arrow().types
         twice = sorted({name for name in given.names if given.names.count(name) > 1})
         if twice:
             raise InvalidInputError(
@@ -152,12 +152,12 @@ class BatchScorer:
                 f"the log has no column {self.cosines}, a list of cosines for each query; its "
                 f"columns are {', '.join(given.names) or 'none'}: name the right one"
             )
-        kind = given.field(self.cosines).type
-        lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-        if not (lists or types.is_null(kind)):
-            raise InvalidInputError(
-                f"the column {self.cosines} must hold a list of cosines for each query, got {kind}"
-            )
+        for name, held in ((self.cosines, "cosines"), (self.scores, "keyword scores")):
+            if name in given.names and not holds_lists(given.field(name).type):
+                raise InvalidInputError(
+                    f"the column {name} must hold a list of {held} for each query, as numbers, got "
+                    f"{given.field(name).type}; name another column, or cast it"
+                )
         if self._counts(given):
             check_counts(given.field(CANDIDATES).type)
 

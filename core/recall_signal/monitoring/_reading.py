@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from recall_signal._many.rows import holds_lists
 from recall_signal._text import encodable
 from recall_signal.errors import InvalidInputError
 from recall_signal.logs._schema import require_arrow
@@ -100,14 +101,7 @@ def _check_types(part: Path, schema: pa.Schema) -> None:
     time, cosines = schema.field("ts").type, schema.field("cosines").type
     if not (types.is_timestamp(time) or types.is_date(time) or types.is_string(time)):
         raise InvalidInputError(f"the column ts of {part.name} must hold times, got {time}")
-    lists = types.is_list(cosines) or types.is_large_list(cosines)
-    if types.is_null(cosines):
-        return
-    if not (lists or types.is_fixed_size_list(cosines)) or not (
-        types.is_floating(cosines.value_type)
-        or types.is_integer(cosines.value_type)
-        or types.is_null(cosines.value_type)
-    ):
+    if not holds_lists(cosines):
         raise InvalidInputError(
             f"the column cosines of {part.name} must hold a list of cosines for each query, got "
             f"{cosines}"
