@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import logging
+import textwrap
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
+from types import CellType, FunctionType, ModuleType
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -193,6 +200,128 @@ def nested(depth: int) -> Any:
 def test_a_language_model_is_found_among_the_parts(root: Any, found: bool) -> None:
     assert holds_instance(root, (Model,), is_text) is found
     assert (find_instance(root, Model, is_text) is not None) is found
+
+
+MODEL, MODELS = Model(), ModuleType("models")
+MODELS.inner = MODELS  # type: ignore[attr-defined]
+MODELS.model = MODEL  # type: ignore[attr-defined]
+
+
+def names_a_model(query: str) -> list[object]:
+    return [repr((MODEL, text)) for text in [query]]
+
+
+def calls_one_that_does(query: str) -> object:
+    return (lambda text: names_a_model(text))(query)
+
+
+def names_a_module(_: str) -> object:
+    return MODELS.inner.model
+
+
+def makes_a_model(_: str) -> object:
+    return Model()
+
+
+def has_a_default(_: str, model: object = MODEL) -> object:
+    return model
+
+
+def has_a_keyword(_: str, *, model: object = MODEL) -> object:
+    return model
+
+
+def closed_over(model: object) -> Callable[[str], object]:
+    return lambda _: model
+
+
+never_filled = FunctionType(closed_over(None).__code__, globals(), closure=(CellType(),))
+
+
+def imports_a_model(_: str) -> object:
+    from tests.calibration.test_auto_source import MODEL as model
+
+    return model
+
+
+def plain(query: str) -> str:
+    return json.dumps(textwrap.dedent(query)) + str(MODELS)
+
+
+class Rewriter:
+    words = mock.call  # wraps itself without end
+
+    def __call__(self, _: str) -> object:
+        return MODEL
+
+
+class Rewriting(Rewriter):
+    """Its base names the model."""
+
+
+class Keeps:
+    model = MODEL
+
+    def rewrite(self, query: str) -> str:
+        return query
+
+
+class Makes:
+    @cached_property
+    def model(self) -> Model:
+        return Model()
+
+
+class Shows:
+    @property
+    def model(self) -> Model:
+        return MODEL
+
+
+def makes_a_rewriter(query: str) -> object:
+    return Rewriter()(query)
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        (names_a_model, True),
+        (calls_one_that_does, True),
+        (names_a_module, True),
+        (makes_a_model, True),
+        (has_a_default, True),
+        (has_a_keyword, True),
+        (closed_over(MODEL), True),
+        (closed_over(names_a_model), True),
+        (imports_a_model, True),
+        (partial(plain, model=MODEL), True),  # type: ignore[call-arg]
+        (partial(names_a_model), True),
+        (lru_cache(names_a_model), True),
+        (contextmanager(names_a_model), True),  # type: ignore[arg-type]
+        (Holder(MODEL).__eq__, True),
+        (Rewriter().__call__, True),
+        (Rewriting(), True),
+        (Keeps().rewrite, True),
+        (Makes(), True),
+        (Shows(), True),
+        (makes_a_rewriter, True),
+        (closed_over(Model), True),
+        (plain, False),
+        (never_filled, False),
+        (closed_over("text"), False),
+        (closed_over(logging.getLogger()), False),
+        (json.dumps, False),
+        (len, False),
+    ],
+)
+def test_a_language_model_is_found_in_what_code_names(code: Any, found: bool) -> None:
+    assert holds_instance(Holder({"step": code}), (Model,), is_text) is found
+    assert find_instance(Holder([MODELS, plain]), Model, is_text) is None
+
+
+def test_a_corpus_that_code_names_is_not_entered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MODELS, "model", {n: [str(n)] * 3 for n in range(100_000)})
+    assert not holds_instance(names_a_module, (Model,), is_text)
 
 
 def test_too_many_parts_may_hold_a_language_model(caplog: pytest.LogCaptureFixture) -> None:

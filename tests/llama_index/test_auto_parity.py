@@ -22,13 +22,13 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListChatModel
-from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda, chain
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.llms import MockLLM
 from llama_index.core.retrievers import QueryFusionRetriever, RecursiveRetriever
-from llama_index.core.schema import BaseNode, IndexNode, TextNode
+from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle, TextNode
 
 import langchain_recall_signal as lc
 import llama_index_recall_signal as li
@@ -252,6 +252,67 @@ def test_a_language_model_inside_switches_it_off(make: Any) -> None:
     response = wrapper.recall("a question")
     assert response.calibration is None
     assert "calibration" not in response.to_dict()
+
+
+CHAT, COMPLETE = FakeListChatModel(responses=["another question"]), MockLLM()
+
+
+def reworded(question: str) -> Any:
+    return CHAT.invoke(question).content
+
+
+class Rewords:
+    def __init__(self, model: FakeListChatModel) -> None:
+        self.model = model
+
+    def reword(self, question: str) -> Any:
+        return self.model.invoke(question).content
+
+
+class Rewording(BaseRetriever):
+    """Asks a model that its code names."""
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self.inner.retrieve(COMPLETE.complete(query_bundle.query_str).text)
+
+    def __init__(self, inner: BaseRetriever) -> None:
+        self.inner = inner
+        super().__init__()
+
+
+class Quiet(BaseRetriever):
+    """Asks none."""
+
+    def __init__(self, inner: BaseRetriever) -> None:
+        self.inner = inner
+        super().__init__()
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self.inner.retrieve(query_bundle.query_str[:80])
+
+
+def test_a_language_model_that_code_names_switches_it_off() -> None:
+    inner: Any = langchain().retriever
+    around_lambda: Any = (lambda question: reworded(question)) | inner
+
+    @chain
+    def both_steps(question: str) -> Any:
+        return inner.invoke(reworded(question))
+
+    def status(retriever: Any) -> str:
+        encoder = LangChainByWords(dimension=DIMENSION)
+        wrapper = lc.RecallRetriever(retriever=retriever, embeddings=encoder, calibration="auto")
+        wrapper.invoke("a question")
+        return wrapper.calibration_status
+
+    assert status(RunnableLambda(reworded) | inner) == "off"
+    assert status(around_lambda) == status(both_steps) == "off"
+    assert status(RunnableLambda(Rewords(CHAT).reword) | inner) == "off"
+    assert status(RunnableLambda(str.strip) | inner) != "off"
+
+    nodes = llama_index().retriever
+    assert li.RecallRetriever(Rewording(nodes), calibration="auto").calibration_status == "off"
+    assert li.RecallRetriever(Quiet(nodes), calibration="auto").calibration_status == "waiting"
 
 
 def test_a_corpus_hides_no_language_model() -> None:

@@ -1,4 +1,7 @@
-"""Find a language model, or an arm, inside a retriever, by a bounded walk through its parts."""
+"""Find a language model, or an arm, inside a retriever, by a bounded walk through its parts.
+
+For a model also code is read, see `recall_signal._wrapper.auto_code`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from recall_signal._wrapper.auto_code import parts_of_code
 from recall_signal._wrapper.views import attributes_of
 
 __all__ = ["find_instance", "holds_instance"]
@@ -27,22 +31,24 @@ _LONGEST = 64
 """Entries of a collection in which further collections may be anything but rows of data."""
 
 _NUMBERS = (int, float, complex, np.ndarray, np.generic)
-_PLAIN: tuple[type, ...] = (str, bytes, type(None), type, ModuleType, *_NUMBERS)
+_DATA: tuple[type, ...] = (str, bytes, type(None), ModuleType, logging.Logger, *_NUMBERS)
+_PLAIN: tuple[type, ...] = (type, *_DATA)
 _ROWS: tuple[type, ...] = (Mapping, list, tuple, set, frozenset)
 _MORE = object()
 
 
 def holds_instance(root: object, kinds: tuple[type, ...], is_data: IsData) -> bool:
-    """Return True where an object of these kinds can be reached through attributes and collections.
+    """Return True where an object of these kinds can be reached, or code that names their class.
 
-    Where there is too much to look through, one is taken to be there.
+    The way leads through attributes, collections and what the user's code names. Where there is
+    too much to look through, one is taken to be there.
 
     Args:
         root: A retriever.
         kinds: Base classes, such as a framework's language models.
         is_data: Returns whether a class is a framework's documents, which are not entered.
     """
-    for item in _reachable(root, is_data):
+    for item in _reachable(root, is_data, parts_of_code):
         if item is _MORE:
             log.warning(
                 "a %s has too many parts to look through: it may hold a %s",
@@ -50,24 +56,36 @@ def holds_instance(root: object, kinds: tuple[type, ...], is_data: IsData) -> bo
                 kinds[0].__name__,
             )
             return True
-        if isinstance(item, kinds):
+        if isinstance(item, kinds) or (isinstance(item, type) and issubclass(item, kinds)):
             return True
     return False
 
 
 def find_instance(root: object, kind: type[Instance], is_data: IsData) -> Instance | None:
-    """Return the first object of a kind that is reached, the nearest first."""
-    return next((item for item in _reachable(root, is_data) if isinstance(item, kind)), None)
+    """Return the first object of a kind that is held, the nearest first."""
+    reached = _reachable(root, is_data, lambda _: [])
+    return next((item for item in reached if isinstance(item, kind)), None)
 
 
-def _reachable(root: object, is_data: IsData) -> Iterator[object]:
-    """Yield an object and its parts, the nearest first; at last `_MORE` where there are others."""
+def _reachable(
+    root: object, is_data: IsData, code: Callable[[object], list[object]]
+) -> Iterator[object]:
+    """Yield an object and its parts, the nearest first; at last `_MORE` where there are others.
+
+    Args:
+        root: The object.
+        is_data: As in `holds_instance`.
+        code: Returns what an object's code leads to; a class only where that names it.
+    """
     waiting: deque[tuple[object, int]] = deque([(root, 0)])
     entered: dict[int, object] = {}
     while waiting:
         item, depth = waiting.popleft()
         yield item
-        parts = [] if id(item) in entered or depth > _DEEPEST else _parts(item, is_data)
+        if id(item) in entered or depth > _DEEPEST:
+            continue
+        parts = _parts(item, is_data)
+        parts += [part for part in code(item) if not _is_skipped(_class_of(part), _DATA, is_data)]
         if not parts:
             continue
         if len(entered) == _MOST:
