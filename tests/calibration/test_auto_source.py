@@ -53,6 +53,9 @@ class Watcher:
     def entry(self) -> dict[str, str | None]:
         return {}
 
+    def refuse(self, reason: str) -> None:
+        self.notice = reason
+
     def begin_query(self) -> None:
         self.running += 1
 
@@ -352,15 +355,19 @@ def test_a_calibration_judges_the_cosines_of_its_own_encoder_only() -> None:
     for encoder in ("other", "one"):
         outcome = Outcome([0.5], assess([0.5]), encoder)
         source.observe(outcome, is_plain=True, is_async=False)
-    assert len(watcher.seen) == 1
+    assert watcher.seen == [("sync", None), ("sync", (0.5, None))]
+    assert watcher.notice is None
 
 
 def test_a_calibration_is_not_in_force_for_vectors_of_another_length() -> None:
     fitted = Calibration.fit(Toy(), encoder="one").with_fingerprint([[1.0] * 8] * 8)
-    source = watched(Watcher(status="ready", calibration=fitted))
+    watcher = Watcher(status="ready", calibration=fitted)
+    source = watched(watcher)
     assert source.current("one", 8) is source.current("one") is fitted
+    assert watcher.notice is None
     said = assess([0.5, 0.4, 0.3], calibration=source.current("one", 7)).rationale
     assert "Uncalibrated: these cosines are of another encoder" in said
+    assert "of another encoder" in (watcher.notice or "")
 
 
 def test_nothing_that_fails_after_a_query_loses_its_page() -> None:

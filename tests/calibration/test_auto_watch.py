@@ -70,6 +70,16 @@ async def test_another_one_under_the_same_name_is_noticed(
     assert not watch.wait_until_calibrated()
 
 
+def test_what_a_query_has_shown_holds_from_then_on(caplog: pytest.LogCaptureFixture) -> None:
+    watch = CalibrationWatch(KNOWN, lambda: Port(encoder=HashEncoder()))
+    for reason in ("the first reason", "another reason"):
+        watch.refuse(reason)
+    assert (watch.calibration, watch.judge, watch.notice) == (None, None, "the first reason")
+    assert watch.status == watch.entry()["status"] == "failed"
+    assert not watch.wait_until_calibrated()
+    assert len(caplog.records) == 1
+
+
 @pytest.mark.parametrize("known", [calibration(), replace(KNOWN, canaries=Canaries(()))])
 async def test_without_a_fingerprint_nothing_is_compared(known: Any) -> None:
     def port() -> Any:

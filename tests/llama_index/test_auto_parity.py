@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from threading import Event
+from time import sleep
 from typing import Any
 
 import pytest
@@ -498,6 +499,27 @@ async def test_vectors_of_another_length_are_noticed_in_the_first_query(
     for response in responses:
         assert response.confidence.basis != "calibration"
         assert "are of another encoder" in response.confidence.rationale
+        assert response.calibration["status"] == wrapper.calibration_status == "failed"
+    assert wrapper.current_calibration is None
+    assert not await wrapper.await_until_calibrated(LONG)
+    assert make().with_calibration(fitted).calibration_status == "ready"
+
+
+@BOTH
+def test_a_file_of_vectors_of_another_length_is_replaced(
+    make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    auto = AutoCalibration(path=tmp_path / "kept.json")
+    make().calibrated(auto.path)
+    monkeypatch.setattr(f"{__name__}.DIMENSION", DIMENSION // 2)
+    wrapper = make(calibration=auto)
+    old = wrapper.current_calibration
+    assert wrapper.recall("a question").confidence.basis != "calibration"
+    for _ in range(round(LONG / 0.01)):
+        if wrapper.current_calibration not in (old, None):
+            break
+        sleep(0.01)
+    assert wrapper.recall("a question").confidence.basis == "calibration"
 
 
 @BOTH

@@ -129,6 +129,9 @@ class AutoCalibrator:
         """Let go of a calibration that was read from a file and belongs to another encoder."""
         self._state.refuse_encoder(encoder)
 
+    def refuse(self, reason: str) -> None:
+        """Leave it to the next check, which is due after the first query with a calibration."""
+
     def entry(self) -> dict[str, str | None] | None:
         """Return the part of a report that names the calibration in use; None where it is off."""
         fitted, status = self._state.calibration, self.status

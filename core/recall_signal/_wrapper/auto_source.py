@@ -50,6 +50,9 @@ class Watcher(Protocol):
     def entry(self) -> dict[str, str | None] | None:
         """Return the part of a report that names the calibration in use, None without."""
 
+    def refuse(self, reason: str) -> None:
+        """Let go of a calibration that a query has shown to be of another encoder."""
+
     def begin_query(self) -> None:
         """Note that a query begins."""
 
@@ -140,8 +143,12 @@ class WatchedCalibration:
     def current(self, encoder: str | None = None, dimension: int | None = None) -> Calibrator:
         """Return the calibration in force, or what says why there is none."""
         judge = self.watcher.judge
+        if judge is not None and self._is_of(encoder, dimension):
+            return judge
         if judge is not None:
-            return judge if self._is_of(encoder, dimension) else Uncalibrated(_OTHERS)
+            if self._is_of(encoder):  # by its name, yet its vectors are of another length
+                self.watcher.refuse(_OTHERS)
+            return Uncalibrated(_OTHERS)
         return Uncalibrated(self.watcher.notice or _REASONS.get(self.watcher.status, "it changes"))
 
     def entry(self) -> dict[str, str | None] | None:
@@ -168,15 +175,15 @@ class WatchedCalibration:
         """
         with suppress(Exception):  # the page is done: nothing of this may lose it
             is_own = self._is_of(outcome.encoder, outcome.dimension)
-            if self.watcher.learns and not (is_plain and is_own):
+            if self.watcher.learns and not is_plain:
                 return
-            observed = _figures(outcome)
+            observed = _figures(outcome) if is_own else None
             if is_async:
                 self.watcher.after_async_query(observed)
             else:
                 self.watcher.after_query(observed)
 
-    def _is_of(self, encoder: str | None, dimension: int | None) -> bool:
+    def _is_of(self, encoder: str | None, dimension: int | None = None) -> bool:
         """Return False where the calibration is known to be of another encoder."""
         calibration = self.watcher.calibration
         return calibration is None or calibration.fits_encoder(encoder, dimension)

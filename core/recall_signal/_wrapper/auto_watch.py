@@ -59,14 +59,14 @@ class CalibrationWatch:
 
     @property
     def status(self) -> CalibrationStatus:
-        """`ready` or `no_valid_threshold`; `failed` where the encoder has changed."""
+        """`ready` or `no_valid_threshold`; `failed` where the encoder is another one."""
         if self.notice is not None:
             return "failed"
         return "ready" if self._calibration.decides else "no_valid_threshold"
 
     @property
     def calibration(self) -> Calibration | None:
-        """The calibration, None where the encoder has changed."""
+        """The calibration, None where the encoder is another one."""
         return self._calibration if self.notice is None else None
 
     @property
@@ -95,6 +95,12 @@ class CalibrationWatch:
         """Return the part of a report that names the calibration in use."""
         used = self._calibration
         return {"id": calibration_id(used), "created": used.created, "status": self.status}
+
+    def refuse(self, reason: str) -> None:
+        """Leave levels uncalibrated from now on: the encoder is another one."""
+        if self.notice is None:
+            log.warning("calibration: %s", reason)
+            self.notice = reason
 
     def begin_query(self) -> None:
         """Note that a query begins."""
@@ -155,8 +161,7 @@ class CalibrationWatch:
 
     def _conclude(self, is_same: bool | None) -> None:
         if is_same is False:
-            log.warning("calibration: %s", _CHANGED)
-            self.notice = _CHANGED
+            self.refuse(_CHANGED)
 
 
 def _has_fingerprint(calibration: Calibration) -> bool:
