@@ -394,9 +394,8 @@ def test_without_a_path_it_is_a_fit() -> None:
 def test_a_fit_is_kept_in_the_file_and_read_from_it(path: Path) -> None:
     doer = Doer()
     fitted = calibrated(path, doer)
-    assert calibrated(path, doer) == fitted
+    assert calibrated(path, doer, prior=fitted.prior) == load(path) == fitted
     assert doer.calls == [{}, "check"]
-    assert calibrated(path, doer, prior=0.3) == replace(fitted, prior=0.3)
 
 
 def test_a_bound_that_is_given_now_holds_for_the_file_too(path: Path) -> None:
@@ -404,6 +403,24 @@ def test_a_bound_that_is_given_now_holds_for_the_file_too(path: Path) -> None:
     assert calibrated(path, Doer(), max_false_none=0.05).max_false_none == 0.05
     with pytest.raises(CalibrationError, match="answerable"):
         calibrated(path, Doer(), max_false_none=0.001)
+
+
+def test_settings_that_are_given_no_more_do_not_hold_for_the_file_either(path: Path) -> None:
+    tops = tuple(n / 100 for n in range(100))
+    kept = calibration(encoder="toy", answerable=tops, prior=0.8, max_false_none=0.1)
+    save(kept, path)
+    for given in ({}, {"max_false_none": None}):
+        assert calibrated(path, Doer(), **given) == replace(kept, prior=0.5, max_false_none=None)
+    found = calibrated(path, Doer(), prior=0.3, max_false_none=0.2)
+    assert found == replace(kept, prior=0.3, max_false_none=0.2)
+    assert load(path) == kept
+
+
+@pytest.mark.parametrize("wrong", [{"prior": 1.5}, {"encoder": 3}])
+def test_wrong_settings_are_refused_for_a_file_too(wrong: dict[str, Any], path: Path) -> None:
+    save(calibration(encoder="toy"), path)
+    with pytest.raises(ConfigurationError):
+        calibrated(path, Doer(), **wrong)
 
 
 @pytest.mark.parametrize("status", ["encoder_changed", "corpus_changed", "changed"])
@@ -424,6 +441,8 @@ def evidence(**given: Any) -> dict[str, Any]:
 
 SUITS: list[tuple[dict[str, Any], dict[str, Any], bool]] = [
     ({"encoder": "another"}, {}, False),
+    ({"encoder": "toy"}, {"encoder": "another"}, False),
+    ({"encoder": "toy"}, {"encoder": "toy"}, True),
     ({}, {"labelled": LABELS}, False),
     (evidence(labelled=LABELS), {"labelled": LABELS}, True),
     (evidence(labelled=LABELS), {"labelled": LABELS[:1]}, False),

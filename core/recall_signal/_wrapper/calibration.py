@@ -111,7 +111,9 @@ class CalibrationMixin:
         Args:
             path: A file that keeps the calibration. One that still fits (the encoder's name, a
                 check by a dozen searches, and the labelled and past queries, probes and seed that
-                are given here) is used; a stale one is replaced.
+                are given here) is used, with `prior` and `max_false_none` as they are given here
+                or by default; a stale one is replaced. `documents`, `rerank_scale` and
+                `progress` are for a fit: they change nothing of a file that is used.
             **fit_arguments: As in `calibrate`.
 
         Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from errno import ENOENT
 from pathlib import Path
 from typing import Any
@@ -48,8 +48,9 @@ def calibrated_flow(
     Args:
         path: The file; None fits in any case.
         encoder: The name of what embeds the queries, None where it is not known.
-        given: Arguments of the fit. Where queries, labels, probes or a seed are among them, a file
-            that was fitted with others is replaced.
+        given: Arguments of the fit. Where queries, labels, probes, a seed or an encoder's name are
+            among them, a file that was fitted with others is replaced. The prior and the bound are
+            those given, whatever the file holds.
 
     Raises:
         CalibrationError: The file holds something else, and is left alone.
@@ -73,15 +74,15 @@ def calibrated_flow(
 
 
 def _adjusted(found: Calibration, given: Mapping[str, Any]) -> Calibration:
-    """Return a saved calibration with the settings that are given now."""
-    if "prior" in given:
-        found = found.with_prior(given["prior"])
-    if given.get("max_false_none") is not None:
-        found = found.with_risk(given["max_false_none"])
-    return found
+    """Return a saved calibration with the settings of now, which are those of a fit by default."""
+    bound = given.get("max_false_none")
+    found = replace(found, max_false_none=None).with_prior(given.get("prior", Calibration.prior))
+    return found if bound is None else found.with_risk(bound)
 
 
 _EVIDENCE = ("past_queries", "labelled", "probes", "seed")
+_OF_A_FIT = ("documents", "max_false_none")
+"""Arguments that are not looked at where a file is read: a bound may rest on the file's labels."""
 
 
 def _suits(found: Calibration, encoder: str | None, given: Mapping[str, Any]) -> bool:
@@ -90,9 +91,9 @@ def _suits(found: Calibration, encoder: str | None, given: Mapping[str, Any]) ->
     Raises:
         RecallSignalError: What is given is no evidence, see `Calibration.fit`.
     """
-    asked = fit_input(**{name: given[name] for name in _EVIDENCE if name in given}).evidence
+    asked = fit_input(**{name: given[name] for name in given if name not in _OF_A_FIT}).evidence
     try:
-        found.require_encoder(encoder)
+        found.require_encoder(given.get("encoder") or encoder)
     except CalibrationError:
         return False
     return asked in (None, found.evidence)
