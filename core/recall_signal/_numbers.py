@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import isfinite
+from math import inf, isfinite
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex, TypeAlias, cast
 
@@ -18,6 +18,7 @@ __all__ = [
     "finite_column",
     "finite_or_none",
     "finite_values",
+    "require_between",
     "require_number",
     "require_share",
 ]
@@ -109,6 +110,19 @@ def require_number(name: str, value: object) -> float:
     if not isfinite(number):
         raise ConfigurationError(f"{name} must be a finite number, got {value!r:.40}")
     return number
+
+
+def require_between(name: str, value: object, least: float, most: float = inf) -> float:
+    """Return a setting that must lie between two numbers, both included, as a built-in float.
+
+    Raises:
+        ConfigurationError: It does not, or is not a finite number.
+    """
+    number = require_number(name, value)
+    if least <= number <= most:
+        return number
+    allowed = f"at least {least:g}" if most == inf else f"from {least:g} to {most:g}"
+    raise ConfigurationError(f"{name} must be a number {allowed}, got {number:g}")
 
 
 def _as_real(value: object) -> float | None:

@@ -113,6 +113,12 @@ def test_wrong_settings_are_refused(given: dict[str, Any]) -> None:
         Baseline(**given)
 
 
+@pytest.mark.parametrize("wrong", [0.5, "0.5", {0.5: 1}])
+def test_tops_that_are_none_are_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidInputError, match="tops must be a sequence"):
+        Baseline(wrong)
+
+
 @pytest.fixture
 def _restless_threads() -> Iterator[None]:
     interval = sys.getswitchinterval()

@@ -1,5 +1,6 @@
 """A fit: what it asks, what it makes of the answers, and how it goes on after a failure."""
 
+import asyncio
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from recall_signal import (
 from recall_signal.calibration import Probe, bundled_probes
 from recall_signal.calibration._canaries import AGAIN, CANARIES
 from recall_signal.calibration._scale import NULL_SLOPE, PAST_SLOPE, null_scale, past_scale
+from tests.calibration.auto_toys import Port
 from tests.calibration.toys import (
     DOCUMENTS,
     LABELLED,
@@ -128,6 +130,35 @@ def test_the_seed_decides(mode: str) -> None:
     assert dict(first.quartiles)["probes"] == dict(other.quartiles)["probes"]
 
 
+def test_a_seed_of_numpy_is_the_same_seed() -> None:
+    numpys: Any = np.int64(3)
+    assert timeless(fit(Toy(), seed=numpys)) == timeless(fit(Toy(), seed=3))
+
+
+def test_probes_that_come_twice_count_once() -> None:
+    assert dict(fit(Toy(), probes=PROBES[:12] * 3).counts)["probes"] == 12
+
+
+async def test_an_asynchronous_search_is_refused_where_nothing_awaits_it() -> None:
+    async def search(_: str) -> list[float]:
+        return [0.5]
+
+    kept = fit(Toy())
+    for each in (search, lambda query: asyncio.ensure_future(search(query))):
+        with pytest.raises(ConfigurationError, match=r"await Calibration\.afit"):
+            Calibration.fit(each)  # type: ignore[arg-type]
+        with pytest.raises(ConfigurationError, match="acheck"):
+            kept.check(each)
+
+
+async def test_a_fit_through_a_port_has_the_name_of_its_encoder() -> None:
+    port = Port()
+    assert port.encoder_name is not None
+    for fitted in (Calibration.fit(port), await Calibration.afit(port)):
+        assert fitted.encoder == port.encoder_name
+    assert Calibration.fit(port, encoder="given").encoder == "given"
+
+
 def test_labels_of_any_type_of_bool() -> None:
     plain = fit(Toy(), labelled=LABELLED)
     for kind in (int, float, np.bool_):
@@ -157,6 +188,14 @@ def test_labels_of_any_type_of_bool() -> None:
         ({"labelled": [("q", True, "group")]}, InvalidInputError, "got a tuple of 3"),
         ({"labelled": [("q",)]}, InvalidInputError, "labelled must hold"),
         ({"labelled": [(3, True)]}, InvalidInputError, "labelled must hold"),
+        ({"labelled": [("q", np.array([1, 2]))]}, InvalidInputError, "a pair of str and ndarray"),
+        ({"probes": ["a"] * 40}, CalibrationError, "only 1 probes"),
+        ({"seed": "x"}, ConfigurationError, "seed must be a whole number, got str"),
+        ({"seed": 1.5}, ConfigurationError, "got float"),
+        ({"seed": True}, ConfigurationError, "got bool"),
+        ({"rerank_scale": "bogus"}, ConfigurationError, "probability, unknown; got another text"),
+        ({"rerank_scale": 3}, ConfigurationError, "got int"),
+        ({"progress": 3}, ConfigurationError, "progress must be a function.* got int"),
         ({"encoder": 3}, ConfigurationError, "encoder must be a name"),
         ({"prior": 1.0}, ConfigurationError, "prior"),
         ({"prior": "x"}, ConfigurationError, "prior"),

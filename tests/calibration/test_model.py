@@ -375,6 +375,19 @@ def test_a_corpus_twice_as_large_is_told_of(size: int, stale: bool) -> None:
     assert told is None or f"{size} documents and had 100" in told
 
 
+@pytest.mark.parametrize("wrong", [-0.1, 2, nan, "x", True])
+def test_a_coverage_that_is_none_has_no_cut(wrong: Any) -> None:
+    for undecided in (calibration(), calibration(status="no_valid_threshold")):
+        with pytest.raises(ConfigurationError, match="term_coverage must be a"):
+            undecided.cut_at(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["a", -1, nan, None])
+def test_a_size_that_is_none_is_refused(wrong: Any) -> None:
+    with pytest.raises(ConfigurationError, match="corpus_size must be a"):
+        calibration(corpus_size=100).staleness(wrong)
+
+
 def test_of_a_corpus_of_unknown_size_nothing_can_be_told() -> None:
     told = calibration().staleness(100)
     assert told is not None

@@ -16,6 +16,7 @@ from recall_signal import (
     Calibration,
     CalibrationError,
     ConfigurationError,
+    InvalidInputError,
     Pool,
     assess,
 )
@@ -284,6 +285,10 @@ def test_traffic_moves_both_lines_from_thirty_queries_on() -> None:
     assert bare.words == fitted.words
     assert bare.scale == moved.scale
     assert FITTED["labelled"].with_traffic(window) == FITTED["labelled"]
+    wrong: Any
+    for wrong in ([(None, None)] * 40, [("a", "b")] * 40, [(0.5,)] * 40, [0.5] * 40, 3):
+        with pytest.raises(InvalidInputError, match="window must be a list of pairs"):
+            fitted.with_traffic(wrong)
     undecided = replace(fitted, status="no_valid_threshold")
     assert undecided.with_traffic(window) == undecided
     old = replace(fitted, bounds=None)

@@ -459,6 +459,10 @@ def test_wrong_settings_are_refused(make: Any) -> None:
         make(calibration="auto", baseline=Baseline())
     with pytest.raises(ConfigurationError, match='must be "auto", an AutoCalibration'):
         make(calibration="calibration.json")
+    for wrong in ("5", True, float("nan")):
+        with pytest.raises(ConfigurationError, match="timeout must be a finite number"):
+            make().wait_until_calibrated(wrong)
+    assert not make().wait_until_calibrated(float("inf"))
     with pytest.raises(ConfigurationError, match='calibration must be "auto" or come from'):
         make(calibration=3)
     with pytest.raises(ConfigurationError, match="needs a RecallRetriever"):

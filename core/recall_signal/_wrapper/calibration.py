@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
+from recall_signal._numbers import require_number
 from recall_signal._steps.driver import drive, drive_async
 from recall_signal._wrapper.auto import CalibrationStatus
 from recall_signal._wrapper.auto_source import Watcher
@@ -170,13 +172,15 @@ class CalibrationMixin:
 
         Raises:
             ConfigurationError: The event loop that it is called on carries the fit, which would
-                never end; use `await_until_calibrated`.
+                never end; use `await_until_calibrated`. Or the timeout is no number.
         """
+        timeout = _seconds(timeout)
         self._runtime  # noqa: B018
         return self._watcher is not None and self._watcher.wait_until_calibrated(timeout)
 
     async def await_until_calibrated(self: _Wrapper, timeout: float | None = None) -> bool:
         """`wait_until_calibrated` without blocking the event loop."""
+        timeout = _seconds(timeout)
         self._runtime  # noqa: B018
         watcher = self._watcher
         return watcher is not None and await watcher.await_until_calibrated(timeout)
@@ -189,6 +193,12 @@ def _auto(wrapper: _Wrapper) -> Watcher:
             'recalibrate needs calibration="auto"; use calibrate() and with_calibration()'
         )
     return wrapper._watcher
+
+
+def _seconds(timeout: object) -> float | None:
+    """Return a timeout, None where it waits for any time."""
+    is_endless = timeout is None or (isinstance(timeout, float) and timeout == inf)
+    return None if is_endless else require_number("timeout", timeout)
 
 
 def _fit_arguments(wrapper: _Wrapper, given: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 from pydantic import ConfigDict
 
@@ -15,6 +15,7 @@ from recall_signal._fork_safe import ForkSafeLock
 from recall_signal._numbers import require_share
 from recall_signal._pydantic import copy_with
 from recall_signal.calibration._calibration import Calibration
+from recall_signal.calibration._fit_input import items_of
 from recall_signal.calibration._levels import DEFAULT_CUTS, level_of, with_probability
 from recall_signal.calibration._observation import top_of
 from recall_signal.calibration._persistence import read, write
@@ -53,6 +54,7 @@ class Baseline:
 
     Raises:
         ConfigurationError: `window` or `prior` is out of its range.
+        InvalidInputError: `tops` holds something else than numbers.
     """
 
     mode: Literal["stream"] = "stream"
@@ -69,8 +71,8 @@ class Baseline:
         self._tops: deque[float] = deque()
         self._ranked: list[float] = []  # the same, ascending
         self._lock = ForkSafeLock()
-        for top in tops:
-            self.observe(top)
+        for top in items_of(tops, "tops"):
+            self.observe(cast("float | None", top))
 
     def __len__(self) -> int:
         return len(self._tops)

@@ -14,7 +14,7 @@ from pydantic import ConfigDict
 from recall_signal._cards import Printer
 from recall_signal._fork_safe import cached_value
 from recall_signal._names import without_secrets
-from recall_signal._numbers import require_number, require_share
+from recall_signal._numbers import require_between, require_number, require_share
 from recall_signal.calibration._canaries import Canaries
 from recall_signal.calibration._card import calibration_card
 from recall_signal.calibration._check import CheckResult, acheck, check, size_change
@@ -43,7 +43,7 @@ from recall_signal.calibration._scale import Scale
 from recall_signal.calibration._summary import summary_of
 from recall_signal.calibration._words_estimate import Words
 from recall_signal.confidence import Level, RecallConfidence
-from recall_signal.errors import CalibrationError, ConfigurationError
+from recall_signal.errors import CalibrationError, ConfigurationError, InvalidInputError
 from recall_signal.pool import Pool
 from recall_signal.reports import RerankerScale
 
@@ -188,7 +188,8 @@ class Calibration:
             labelled: (query, True where something relevant is stored) pairs, 20 or better 50.
             probes: Other general questions than the bundled ones; to add to those, pass
                 `[*bundled_probes(), *own]`.
-            encoder: Name of the encoder; use with another one is refused.
+            encoder: Name of the encoder, by default the one that a wrapper knows; use with another
+                one is refused.
             seed: The same seed, search and arguments give the same calibration.
             progress: Called with (searches done, searches in all).
             prior: Expected share of answerable queries, in (0, 1).
@@ -216,7 +217,8 @@ class Calibration:
             max_false_none=max_false_none,
             rerank_scale=rerank_scale,
         )
-        return cls._from_estimate(*run_fit(given, port_of(search)), given)
+        port = port_of(search)
+        return cls._from_estimate(*run_fit(given, port), given, port)
 
     @classmethod
     async def afit(
@@ -228,12 +230,12 @@ class Calibration:
 
         The event loop is never held: a thread computes between the searches.
         """
-        checked = fit_input(**given)
-        return cls._from_estimate(*await run_fit_async(checked, port_of(search)), checked)
+        checked, port = fit_input(**given), port_of(search)
+        return cls._from_estimate(*await run_fit_async(checked, port), checked, port)
 
     @classmethod
     def _from_estimate(
-        cls, found: Estimate, canaries: Canaries | None, given: FitInput
+        cls, found: Estimate, canaries: Canaries | None, given: FitInput, port: RetrieverPort
     ) -> Calibration:
         made = cls(
             mode=found.mode,
@@ -242,7 +244,7 @@ class Calibration:
             platt=found.platt,
             venn_abers=found.venn_abers,
             overlap=found.overlap,
-            encoder=given.encoder,
+            encoder=given.encoder or port.encoder_name,
             corpus_size=None if given.documents is None else len(given.documents),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             counts=found.counts,
@@ -328,7 +330,12 @@ class Calibration:
         Returns:
             The cosine; None where levels do not follow this calibration, or where every top
             cosine lies on one side of the probability.
+
+        Raises:
+            ConfigurationError: The coverage or the probability is out of its range.
         """
+        if term_coverage is not None:
+            require_between("term_coverage", term_coverage, 0.0, 1.0)
         require_share("probability", probability)
         return self._lines.cut_at(term_coverage, probability) if self.decides else None
 
@@ -354,10 +361,21 @@ class Calibration:
         Args:
             window: (top cosine, term coverage or None) of each query; from thirty on with a
                 coverage the line on both witnesses moves, from thirty on in all that on the cosine.
+
+        Raises:
+            InvalidInputError: It holds something else.
         """
         if not self.decides or self.mode == "labelled":
             return self
-        moved = self._lines.following(window, self.bounds)
+        try:
+            moved = self._lines.following(window, self.bounds)
+        except ConfigurationError:  # the window moves a line to where none can be
+            raise
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                "window must be a list of pairs (top cosine, term coverage or None), got "
+                f"other values in a {type(window).__name__}"
+            ) from None
         return replace(self, scale=moved.scale, platt=moved.platt, words=moved.words)
 
     def with_prior(self, prior: float) -> Calibration:
@@ -443,7 +461,11 @@ class Calibration:
         twice as many documents, or half, are worth a new fit. Without `documents` at the fit
         their number is estimated from ids or texts of the pools; without those it is not known,
         which is the reason returned.
+
+        Raises:
+            ConfigurationError: It is no number of documents.
         """
+        require_between("corpus_size", corpus_size, 0.0)
         is_estimate = self.corpus_size is None
         fitted = self.estimated_size if is_estimate else self.corpus_size
         return size_change(fitted, corpus_size, is_estimate=is_estimate)

@@ -39,6 +39,7 @@ from recall_signal.calibration._requests import (
     direct,
     direct_async,
 )
+from recall_signal.errors import ConfigurationError
 
 __all__ = [
     "CheckResult",
@@ -164,6 +165,8 @@ def _ask_again(
     for query in canary_queries():
         try:
             now = canary_pool(query, (yield Search(query)))
+        except ConfigurationError:
+            raise
         except Exception:
             failed += 1
             if failed > len(canary_queries()) - FEWEST:

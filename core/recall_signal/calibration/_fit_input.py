@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Literal, TypeAlias, TypedDict
+from operator import index
+from typing import Literal, SupportsIndex, TypeAlias, TypedDict, get_args
 
 from recall_signal._names import MAX_NAME, is_plain
 from recall_signal._numbers import require_share
@@ -25,6 +26,7 @@ __all__ = [
     "Progress",
     "check_probes",
     "fit_input",
+    "items_of",
 ]
 
 CosineEvidence = Literal["nothing", "no cosines", "scores"]
@@ -122,21 +124,31 @@ def fit_input(
             f"encoder must be a printable name of 1 to {MAX_NAME} characters, got {len(encoder)} "
             "characters; name the model on one line"
         )
-    labels = None if labelled is None else [_label(item) for item in _items(labelled, "labelled")]
+    if rerank_scale not in get_args(RerankerScale):
+        given = "another text" if isinstance(rerank_scale, str) else type(rerank_scale).__name__
+        raise ConfigurationError(
+            f"rerank_scale must be one of {', '.join(get_args(RerankerScale))}; got {given}"
+        )
+    if progress is not None and not callable(progress):
+        raise ConfigurationError(
+            "progress must be a function of (searches done, searches in all), got "
+            f"{type(progress).__name__}"
+        )
+    labels = None if labelled is None else [_label(item) for item in items_of(labelled, "labelled")]
     if max_false_none is not None:
         check_sample(sum(label.relevant for label in labels or ()), max_false_none)
-    own_probes = None if probes is None else _texts(probes, "probes")
+    own_probes = None if probes is None else [*dict.fromkeys(_texts(probes, "probes"))]
     if own_probes is not None:
         check_probes(len(own_probes))
     return FitInput(
         documents=(
-            None if documents is None else list(map(as_pair, _items(documents, "documents")))
+            None if documents is None else list(map(as_pair, items_of(documents, "documents")))
         ),
         past_queries=None if past_queries is None else _texts(past_queries, "past_queries"),
         labelled=labels,
         probes=own_probes,
         encoder=encoder,
-        seed=seed,
+        seed=_seed(seed),
         prior=require_share("prior", prior),
         max_false_none=max_false_none,
         rerank_scale=rerank_scale,
@@ -163,7 +175,18 @@ def check_probes(count: int, found: CosineEvidence = "scores") -> None:
         )
 
 
-def _items(given: object, name: str) -> Iterable[object]:
+def _seed(given: object) -> int:
+    if isinstance(given, SupportsIndex) and not isinstance(given, bool):
+        return index(given)
+    raise ConfigurationError(f"seed must be a whole number, got {type(given).__name__}")
+
+
+def items_of(given: object, name: str) -> Iterable[object]:
+    """Return a collection as it is.
+
+    Raises:
+        InvalidInputError: It is a text, a mapping or no collection.
+    """
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise InvalidInputError(f"{name} must be a sequence, got {type(given).__name__}")
     return given
@@ -171,7 +194,7 @@ def _items(given: object, name: str) -> Iterable[object]:
 
 def _texts(given: object, name: str) -> list[str]:
     texts = []
-    for item in _items(given, name):
+    for item in items_of(given, name):
         text = item.text if isinstance(item, Probe) else item
         if not isinstance(text, str):
             raise InvalidInputError(f"{name} must hold texts, got {type(text).__name__}")
@@ -179,10 +202,18 @@ def _texts(given: object, name: str) -> list[str]:
     return texts
 
 
+def _is_truth(value: object) -> bool:
+    """Return True for 0 and 1 of any type, numpy's bools too, but not for "no"."""
+    try:
+        return value in (True, False)
+    except (TypeError, ValueError):  # an array, or pandas' missing value
+        return False
+
+
 def _label(item: object) -> Label:
     if isinstance(item, tuple | list) and len(item) == 2:
         query, relevant = item
-        if isinstance(query, str) and relevant in (True, False):  # numpy's bools too, not "no"
+        if isinstance(query, str) and _is_truth(relevant):
             return Label(query, bool(relevant))
         got = f"a pair of {type(query).__name__} and {type(relevant).__name__}"
     elif isinstance(item, tuple | list):

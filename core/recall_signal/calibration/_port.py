@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -63,8 +63,20 @@ class SearchPort:
     only_on_request: bool = False
 
     def search(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
-        """Return the pool that the function returns."""
-        return as_pool(self.function(query))
+        """Return the pool that the function returns.
+
+        Raises:
+            ConfigurationError: It returns an awaitable.
+        """
+        found = self.function(query)
+        if isinstance(found, Awaitable):
+            if isinstance(found, Coroutine):  # else it would warn that nobody awaits it
+                found.close()
+            raise ConfigurationError(
+                "search must be a function search(query) -> Pool, got an asynchronous one; use "
+                "await Calibration.afit(...) and await calibration.acheck(...)"
+            )
+        return as_pool(found)
 
     async def asearch(self, query: str, _ahead: Sequence[str] = (), /) -> Pool:
         """Return the pool that the function returns once it is awaited."""
