@@ -71,7 +71,8 @@ def compile_runtime(
     store, identity = searched(retriever, settings.embeddings)
     encoder = encoder_name(encoder_of(retriever, settings.embeddings))
     own_encoder = encoder_name(settings.embeddings)
-    settings.check_encoder(encoder, own_encoder)
+    dimension = None if reader.adapter is None else reader.adapter.dimension(store)
+    settings.check_encoder(encoder, own_encoder, dimension)
     flow = settings.flow_settings(
         id_of=partial(id_of, settings.id_key),
         text_of=text_of,

@@ -14,6 +14,7 @@ from llama_index_recall_signal._internals import vector_search
 from llama_index_recall_signal._reader import StoreChecks
 from llama_index_recall_signal._reranker import as_reranker
 from llama_index_recall_signal._selector import as_selector
+from llama_index_recall_signal.stores import find_adapter
 from recall_signal._wrapper.model_calls import missing_model
 from recall_signal._wrapper.runtime import Identity
 
@@ -51,7 +52,9 @@ def compile_runtime(fields: RetrieverFields, arm: VectorIndexRetriever | None) -
     store, identity = searched(fields, arm)
     encoder = encoder_name(encoder_of(fields, arm))
     own_encoder = encoder_name(fields.embed_model)
-    fields.check_encoder(encoder, own_encoder)
+    adapter = find_adapter(store)
+    dimension = None if adapter is None else adapter.dimension(store)
+    fields.check_encoder(encoder, own_encoder, dimension)
     flow = replace(
         flow_settings(fields, encodes=fields.embed_model is not None),
         embed_limit=fields.pool_size,

@@ -15,7 +15,14 @@ from unittest import mock
 
 import pytest
 
-from recall_signal import AutoCalibration, Baseline, Calibration, RecallConfidence, assess
+from recall_signal import (
+    AutoCalibration,
+    Baseline,
+    Calibration,
+    CalibrationError,
+    RecallConfidence,
+    assess,
+)
 from recall_signal._wrapper.auto_calibrator import Carried
 from recall_signal._wrapper.auto_models import find_instance, holds_instance
 from recall_signal._wrapper.auto_source import WatchedCalibration, watcher_of
@@ -368,6 +375,10 @@ def test_a_calibration_is_not_in_force_for_vectors_of_another_length() -> None:
     said = assess([0.5, 0.4, 0.3], calibration=source.current("one", 7)).rationale
     assert "Uncalibrated: these cosines are of another encoder" in said
     assert "of another encoder" in (watcher.notice or "")
+    fitted.require_encoder("one", 8)
+    fitted.require_encoder(None)
+    with pytest.raises(CalibrationError, match="another length than 7"):
+        fitted.require_encoder("one", 7)
 
 
 def test_nothing_that_fails_after_a_query_loses_its_page() -> None:

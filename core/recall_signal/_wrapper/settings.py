@@ -257,12 +257,15 @@ class SignalSettings(CheckedSettings):
         """Return how the reranker and the selector are used; None for one that is not."""
         return None, None
 
-    def check_encoder(self, encoder: str | None, own: str | None = None) -> None:
+    def check_encoder(
+        self, encoder: str | None, own: str | None = None, dimension: int | None = None
+    ) -> None:
         """Refuse a calibration or thresholds that belong to another encoder.
 
         Args:
             encoder: The name of what embeds the queries, None where that is not known.
             own: The name of the wrapper's own encoder, which may embed texts again; None without.
+            dimension: The length of the vectors in the store, None where that is not known.
 
         Raises:
             CalibrationError: The calibration was fitted with another one.
@@ -271,6 +274,8 @@ class SignalSettings(CheckedSettings):
         for bound in (self.fitted_calibration, self.thresholds):
             if bound is not None and (own is None or own != bound.encoder):
                 bound.require_encoder(encoder)
+        if self.fitted_calibration is not None and own is None:
+            self.fitted_calibration.require_encoder(None, dimension)
 
     def _calibrator(self) -> Calibrator | None:
         calibration = self.fitted_calibration

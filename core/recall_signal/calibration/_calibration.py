@@ -441,17 +441,27 @@ class Calibration:
             None in (of_fit, dimension) or dimension == of_fit
         )
 
-    def require_encoder(self, encoder: str | None) -> None:
+    def require_encoder(self, encoder: str | None, dimension: int | None = None) -> None:
         """Refuse another encoder than the one this was fitted with.
 
+        Args:
+            encoder: The name of an encoder, None where it is not known.
+            dimension: The length of its vectors, likewise.
+
         Raises:
-            CalibrationError: Both names are known and differ.
+            CalibrationError: Both names are known and differ, or both lengths.
         """
         encoder = encoder and without_secrets(encoder)
         if not self.fits_encoder(encoder):
             raise CalibrationError(
                 f"this calibration was fitted with the encoder {self.encoder!r} and cannot be "
                 f"used with {encoder!r}: cosines of two encoders have different scales; fit anew"
+            )
+        if not self.fits_encoder(encoder, dimension):
+            raise CalibrationError(
+                f"this calibration was fitted with vectors of another length than {dimension}, so "
+                "with another encoder, or one set otherwise, whose cosines have another scale; fit "
+                "anew"
             )
 
     def staleness(self, corpus_size: int) -> str | None:

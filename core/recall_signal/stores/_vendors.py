@@ -55,6 +55,9 @@ class FaissIndex(Protocol):
     @property
     def metric_type(self) -> int: ...
 
+    @property
+    def d(self) -> int: ...
+
     def reconstruct_batch(self, key: Sequence[int], /) -> Sequence[Vector]: ...
 
 

@@ -69,6 +69,10 @@ class StoreAdapter(Generic[Store]):
         """
         return None
 
+    def dimension(self, store: Store) -> int | None:  # noqa: ARG002
+        """Return the length of the stored vectors, where the store says it without a search."""
+        return None
+
     def scored_search(self, store: Store) -> str | None:  # noqa: ARG002
         """Name the method that does what `similarity_search` does and returns scores.
 

@@ -117,6 +117,10 @@ class FaissAdapter(StoreAdapter[_Store]):
         """Return the kind by the index's own metric."""
         return faiss_kind(store.index)
 
+    def dimension(self, store: _Store) -> int:
+        """Return the length that the index was made for."""
+        return store.index.d
+
     def vector_search(self, store: object) -> str:  # noqa: ARG002
         """Name the search by a vector, which the scored search calls."""
         return VECTOR_SEARCH

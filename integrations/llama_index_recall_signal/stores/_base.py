@@ -66,6 +66,10 @@ class StoreAdapter(Generic[Store]):
         """
         return mode
 
+    def dimension(self, store: Store) -> int | None:  # noqa: ARG002
+        """Return the length of the stored vectors, where the store says it without a search."""
+        return None
+
     def score_kind(self, store: Store, mode: str) -> Kind | None:  # noqa: ARG002
         """Return the kind of `NodeWithScore.score`, by the store's settings and the mode.
 

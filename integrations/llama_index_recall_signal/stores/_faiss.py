@@ -25,6 +25,10 @@ class FaissAdapter(DefaultModeAdapter[_Store]):
         """Return the kind by the index's own metric."""
         return faiss_kind(store.client)
 
+    def dimension(self, store: _Store) -> int:
+        """Return the length that the index was made for."""
+        return store.client.d
+
     def vectors(self, store: _Store, hits: Hits) -> Vectors | None:
         """Read the stored vectors; not every index returns them."""
         # The store has no public name for its map of node ids to positions.
