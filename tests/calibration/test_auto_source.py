@@ -288,6 +288,27 @@ class Shows:
         return MODEL
 
 
+class Absent:
+    """Stands for something that is not there."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+ABSENT = Absent()
+
+
+class NamesWhatIsAbsent:
+    absent = ABSENT
+
+    def rewrite(self, _: str) -> object:
+        return ABSENT, self.absent
+
+
+def names_what_is_absent(_: str) -> object:
+    return ABSENT, MODEL
+
+
 def makes_a_rewriter(query: str) -> object:
     return Rewriter()(query)
 
@@ -316,6 +337,8 @@ def makes_a_rewriter(query: str) -> object:
         (Shows(), True),
         (makes_a_rewriter, True),
         (closed_over(Model), True),
+        (names_what_is_absent, True),
+        (NamesWhatIsAbsent(), False),
         (plain, False),
         (never_filled, False),
         (closed_over("text"), False),

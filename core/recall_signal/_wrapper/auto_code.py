@@ -51,7 +51,7 @@ def _named(function: FunctionType) -> Iterator[object]:
     seen = {id(scope) for scope in scopes}
     for scope in scopes:
         for value in [scope[name] for name in names & scope.keys()]:
-            if not isinstance(value, ModuleType):
+            if type(value) is not ModuleType:
                 yield value
             elif id(vars(value)) not in seen:
                 seen.add(id(vars(value)))
@@ -79,9 +79,9 @@ def _of_class(item_class: type) -> tuple[object, ...]:
 
 def _function_of(member: object) -> FunctionType | None:
     """Return the function under the decorators of a class's member, None where it is none."""
-    for name in ("fget", "func"):  # of a property, and of one that is cached
-        member = getattr(member, name, member)
-    with suppress(ValueError):  # what has every attribute wraps itself
+    with suppress(Exception):  # what has every attribute wraps itself, and a proxy may have none
+        for name in ("fget", "func"):  # of a property, and of one that is cached
+            member = getattr(member, name, member)
         member = unwrap(member)  # type: ignore[arg-type]
     return member if type(member) is FunctionType else None
 

@@ -56,9 +56,16 @@ def holds_instance(root: object, kinds: tuple[type, ...], is_data: IsData) -> bo
                 kinds[0].__name__,
             )
             return True
-        if isinstance(item, kinds) or (isinstance(item, type) and issubclass(item, kinds)):
+        if _is_one(item, kinds):
             return True
     return False
+
+
+def _is_one(item: object, kinds: tuple[type, ...]) -> bool:
+    try:
+        return isinstance(item, kinds) or (isinstance(item, type) and issubclass(item, kinds))
+    except Exception:  # what stands for something that is not there, such as a web request
+        return False
 
 
 def find_instance(root: object, kind: type[Instance], is_data: IsData) -> Instance | None:
@@ -84,8 +91,11 @@ def _reachable(
         yield item
         if id(item) in entered or depth > _DEEPEST:
             continue
-        parts = _parts(item, is_data)
-        parts += [part for part in code(item) if not _is_skipped(_class_of(part), _DATA, is_data)]
+        try:
+            parts, named = _parts(item, is_data), code(item)
+        except Exception:  # as in `_is_one`
+            parts, named = [], []
+        parts += [part for part in named if not _is_skipped(_class_of(part), _DATA, is_data)]
         if not parts:
             continue
         if len(entered) == _MOST:
