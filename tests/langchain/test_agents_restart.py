@@ -77,7 +77,7 @@ def test_an_edge_of_ones_own_takes_every_branch(tmp_path: Path) -> None:
             "moderate": "answer",
             "low": "web",
             "none": "web",
-            "empty": "ask" if form == "documents" else "web",  # no document, no signal
+            "empty": "web",
             "unmeasured": "ask",
         }
 
