@@ -123,14 +123,14 @@ class CalibrationMixin:
             OSError: The file cannot be written, or its folder does not exist.
         """
         flow = calibrated_flow(path, self._runtime.encoder, fit_arguments)
-        doer = _Now(self)
-        return self.with_calibration(drive(flow, lambda request: request.by(doer)))
+        performer = _Now(self)
+        return self.with_calibration(drive(flow, lambda request: request.by(performer)))
 
     async def acalibrated(self: W, path: str | Path | None = None, **fit_arguments: Any) -> W:
         """`calibrated`, asynchronously."""
         flow = calibrated_flow(path, self._runtime.encoder, fit_arguments)
-        doer = _NowAsync(self)
-        return self.with_calibration(await drive_async(flow, lambda request: request.by(doer)))
+        performer = _NowAsync(self)
+        return self.with_calibration(await drive_async(flow, lambda request: request.by(performer)))
 
     @property
     def calibration_port(self: _Wrapper) -> RetrieverPort:

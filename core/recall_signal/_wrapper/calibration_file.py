@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from errno import ENOENT
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from recall_signal._steps.driver import Steps
 from recall_signal._wrapper.auto_file import load, save
@@ -17,6 +17,21 @@ from recall_signal.errors import CalibrationError
 
 __all__ = ["CheckNow", "FitNow", "calibrated_flow"]
 
+Done = TypeVar("Done")
+Done_co = TypeVar("Done_co", covariant=True)
+
+
+class FilePerformer(Protocol[Done_co]):
+    """Carries the requests out: returns the answers, or awaitables of them."""
+
+    def check(self, calibration: Calibration, /) -> Done_co:
+        """Check a calibration against the retriever."""
+        ...
+
+    def calibrate(self, **given: Any) -> Done_co:
+        """Fit one."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class CheckNow:
@@ -24,9 +39,9 @@ class CheckNow:
 
     calibration: Calibration
 
-    def by(self, doer: Any) -> Any:
-        """Carry it out."""
-        return doer.check(self.calibration)
+    def by(self, performer: FilePerformer[Done]) -> Done:
+        """Have it carried out."""
+        return performer.check(self.calibration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +50,9 @@ class FitNow:
 
     given: Mapping[str, Any]
 
-    def by(self, doer: Any) -> Any:
-        """Carry it out."""
-        return doer.calibrate(**self.given)
+    def by(self, performer: FilePerformer[Done]) -> Done:
+        """Have it carried out."""
+        return performer.calibrate(**self.given)
 
 
 def calibrated_flow(
