@@ -12,7 +12,6 @@ from threading import Event
 from time import sleep
 from typing import Any
 
-import faiss
 import pytest
 from langchain_classic.retrievers import (
     EnsembleRetriever,
@@ -20,19 +19,17 @@ from langchain_classic.retrievers import (
     TimeWeightedVectorStoreRetriever,
 )
 from langchain_community.retrievers import BM25Retriever
-from langchain_community.vectorstores import FAISS
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import RunnableConfig, RunnableLambda, chain
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
-from llama_index.core import StorageContext, VectorStoreIndex
+from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.llms import MockLLM
 from llama_index.core.retrievers import QueryFusionRetriever, RecursiveRetriever
 from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle, TextNode
-from llama_index.vector_stores.faiss import FaissVectorStore
 
 import langchain_recall_signal as lc
 import llama_index_recall_signal as li
@@ -510,37 +507,6 @@ async def test_vectors_of_another_length_are_noticed_in_the_first_query(
     assert wrapper.current_calibration is None
     assert not await wrapper.await_until_calibrated(LONG)
     assert make().with_calibration(fitted).calibration_status == "ready"
-
-
-def langchain_faiss(**settings: Any) -> lc.RecallRetriever:
-    store = FAISS.from_texts(TEXTS, LangChainByWords(dimension=DIMENSION))
-    return lc.RecallRetriever.from_vectorstore(store, k=3, **settings)
-
-
-def llama_index_faiss(**settings: Any) -> li.RecallRetriever:
-    store = FaissVectorStore(faiss.IndexFlatIP(DIMENSION))
-    context = StorageContext.from_defaults(vector_store=store)
-    nodes = [TextNode(id_=f"id{n}", text=text) for n, text in enumerate(TEXTS)]
-    index = VectorStoreIndex(nodes, storage_context=context, embed_model=llama_index_by_words())
-    return li.RecallRetriever(index.as_retriever(similarity_top_k=3), **settings)
-
-
-@pytest.mark.parametrize("make", [langchain_faiss, llama_index_faiss])
-def test_a_store_that_says_its_length_is_compared_at_construction(
-    make: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fitted = make().calibrate()
-    assert make(calibration=fitted).calibration_status == "ready"
-    monkeypatch.setattr(f"{__name__}.DIMENSION", DIMENSION // 2)
-    with pytest.raises(CalibrationError, match="vectors of another length than 32"):
-        make(calibration=fitted)
-    if make is langchain_faiss:  # its own encoder's cosines are judged, not those of the store
-        own: dict[str, Any] = {"embeddings": LangChainByWords(dimension=64)}
-    else:
-        monkeypatch.setattr(f"{__name__}.DIMENSION", 64)
-        own = {"embed_model": llama_index_by_words()}
-        monkeypatch.setattr(f"{__name__}.DIMENSION", 32)
-    assert make(calibration=fitted, **own).calibration_status == "ready"
 
 
 @BOTH
