@@ -28,7 +28,7 @@ __all__ = ["Assessments", "assess_many"]
 class Assessments:
     """The signals of Q queries as columns of length Q.
 
-    Kept as small whole numbers, 27 bytes a query and 2 more for each of probability and term
+    Kept as small whole numbers, 23 bytes a query and 2 more for each of probability and term
     coverage; numpy's columns are made of them when they are first read.
     """
 

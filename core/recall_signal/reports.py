@@ -56,7 +56,7 @@ SelectionReason = Literal[
     "invalid_output",
     "selected_none",
 ]
-"""Why the selector removed nothing."""
+"""Why the selector was not applied; after `selected_none` the page is left as it was."""
 
 SELECTION_REASONS: tuple[SelectionReason, ...] = get_args(SelectionReason)
 
@@ -284,6 +284,9 @@ class ReportsMixin:
 
 NOT_CONFIGURED = SelectionReport(applied=False, reason="not_configured")
 
+_SOMETIMES = frozenset({"rerank", "calibration"})
+"""Parts of a report that are there only where something is in use."""
+
 
 def report_dict(
     confidence: RecallConfidence,
@@ -320,8 +323,8 @@ def metadata_entry(report: Mapping[str, Any], rank: int, cosine: float | None) -
     selection = report["selection"]
     nested = "dropped_memory_ids" in selection
     entry["selection"] = copy_nested(selection) if nested else selection.copy()
-    if "calibration" in entry:
-        entry["calibration"] = entry["calibration"].copy()
+    for name in _SOMETIMES & entry.keys():
+        entry[name] = entry[name].copy()
     entry["rank"] = rank
     entry["cosine"] = rounded(cosine)
     return entry

@@ -40,7 +40,7 @@ ABSENT = -1
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """One entry a query, 27 bytes for the signal, 2 for each of the optional figures.
+    """One entry a query, 23 bytes for the signal, 2 for each of the optional figures.
 
     Attributes:
         top: Best cosine or score, rounded; NaN where there is none.

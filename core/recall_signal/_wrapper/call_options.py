@@ -1,7 +1,8 @@
 """The options by which one call differs from the settings of its wrapper.
 
-To add one: a field here, what it does in `resolve_options`, and the argument of both methods of
-LangChain's retriever. Tools offer it once `agents/_tool_settings.py` names it.
+To add one: a field here, what it does in `CallOptions.resolve`, its place in `resolve_options`, and
+the argument of both methods of LangChain's retriever; LlamaIndex' takes every field. Tools offer it
+once `agents/_tool_settings.py` names it.
 """
 
 from __future__ import annotations
