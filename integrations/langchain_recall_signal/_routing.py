@@ -93,14 +93,14 @@ def _in_messages(messages: object, key: str) -> dict[str, Any] | None:
     given a report in this turn, or no tool has.
     """
     given: list[tuple[int, Any, dict[str, Any]]] = []
-    told = set()
+    reporting = set()
     for step, message in _tool_messages(messages):
         name, artifact = get_field(message, "name"), get_field(message, "artifact")
         report = found_report(artifact, key)
         if report is not None:
             given.append((step, name, report))
-            told |= {name} if artifact != [] else set()
-    given = [one for one in given if not told or one[1] in told]
+            reporting |= {name} if artifact != [] else set()
+    given = [one for one in given if not reporting or one[1] in reporting]
     return strongest(report for step, _, report in given if step == given[0][0])
 
 

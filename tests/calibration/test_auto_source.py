@@ -400,7 +400,7 @@ def test_a_calibration_is_not_in_force_for_vectors_of_another_length() -> None:
     assert "of another encoder" in (watcher.notice or "")
     fitted.require_encoder("one", 8)
     fitted.require_encoder(None)
-    with pytest.raises(CalibrationError, match="another length than 7"):
+    with pytest.raises(CalibrationError, match="vectors of length 7"):
         fitted.require_encoder("one", 7)
 
 

@@ -50,7 +50,7 @@ def test_a_store_that_says_its_length_is_compared_at_construction(
 ) -> None:
     fitted = make(64).calibrate()
     assert make(64, calibration=fitted).calibration_status == "ready"
-    with pytest.raises(CalibrationError, match="vectors of another length than 32"):
+    with pytest.raises(CalibrationError, match="cannot be used with vectors of length 32"):
         make(32, calibration=fitted)
     # Where the wrapper embeds the texts again, its own encoder's cosines are judged.
     assert make(32, calibration=fitted, **own).calibration_status == "ready"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from recall_signal._given import given_names
+from recall_signal._given import given_names, kind_of
 from recall_signal.advice import advise
 from recall_signal.agents._json import json_safe
 from recall_signal.agents._tool import FAILED, FAILED_SELECTION
@@ -120,7 +120,7 @@ def require_metadata_key(key: object) -> None:
     if not isinstance(key, str) or not key:
         raise ConfigurationError(
             "metadata_key must be the key of the RecallRetriever inside the tools, got "
-            f"{'an empty text' if key == '' else type(key).__name__}"
+            f"{kind_of(key)}"
         )
 
 

@@ -17,6 +17,7 @@ from pydantic import (
     create_model,
 )
 
+from recall_signal._given import kind_of
 from recall_signal._numbers import as_whole
 from recall_signal._pydantic import format_validation_error
 from recall_signal.errors import ConfigurationError
@@ -104,7 +105,7 @@ def tool_settings(
     if not isinstance(description, str) or not description.strip():
         raise ConfigurationError(
             "description must say what is stored, for the model that calls the tool; got "
-            f"{'an empty text' if isinstance(description, str) else type(description).__name__}"
+            f"{'an empty text' if isinstance(description, str) else kind_of(description)}"
         )
     max_k = as_whole(max_k)
     if type(max_k) is not int or max_k < 1:

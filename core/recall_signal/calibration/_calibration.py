@@ -43,7 +43,7 @@ from recall_signal.calibration._scale import Scale
 from recall_signal.calibration._summary import summary_of
 from recall_signal.calibration._words_estimate import Words
 from recall_signal.confidence import Level, RecallConfidence
-from recall_signal.errors import CalibrationError, ConfigurationError, InvalidInputError
+from recall_signal.errors import CalibrationError, ConfigurationError
 from recall_signal.pool import Pool
 from recall_signal.reports import RerankerScale
 
@@ -367,15 +367,7 @@ class Calibration:
         """
         if not self.decides or self.mode == "labelled":
             return self
-        try:
-            moved = self._lines.following(window, self.bounds)
-        except ConfigurationError:  # the window moves a line to where none can be
-            raise
-        except (TypeError, ValueError):
-            raise InvalidInputError(
-                "window must be a list of pairs (top cosine, term coverage or None), got "
-                f"other values in a {type(window).__name__}"
-            ) from None
+        moved = self._lines.following(window, self.bounds)
         return replace(self, scale=moved.scale, platt=moved.platt, words=moved.words)
 
     def with_prior(self, prior: float) -> Calibration:
@@ -452,17 +444,15 @@ class Calibration:
             CalibrationError: Both names are known and differ, or both lengths.
         """
         encoder = encoder and without_secrets(encoder)
-        if not self.fits_encoder(encoder):
-            raise CalibrationError(
-                f"this calibration was fitted with the encoder {self.encoder!r} and cannot be "
-                f"used with {encoder!r}: cosines of two encoders have different scales; fit anew"
-            )
-        if not self.fits_encoder(encoder, dimension):
-            raise CalibrationError(
-                f"this calibration was fitted with vectors of another length than {dimension}, so "
-                "with another encoder, or one set otherwise, whose cosines have another scale; fit "
-                "anew"
-            )
+        if self.fits_encoder(encoder, dimension):
+            return
+        fitted, other = f"the encoder {self.encoder!r}", repr(encoder)
+        if self.fits_encoder(encoder):
+            fitted, other = "vectors of another length", f"vectors of length {dimension}"
+        raise CalibrationError(
+            f"this calibration was fitted with {fitted} and cannot be used with {other}: cosines "
+            "of two encoders have different scales; fit anew"
+        )
 
     def staleness(self, corpus_size: int) -> str | None:
         """Return why the fit may be out of date for a corpus of this size, else None.

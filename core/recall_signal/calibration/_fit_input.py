@@ -202,7 +202,7 @@ def _texts(given: object, name: str) -> list[str]:
     return texts
 
 
-def _is_truth(value: object) -> bool:
+def _is_label(value: object) -> bool:
     """Return True for 0 and 1 of any type, numpy's bools too, but not for "no"."""
     try:
         return value in (True, False)
@@ -213,7 +213,7 @@ def _is_truth(value: object) -> bool:
 def _label(item: object) -> Label:
     if isinstance(item, tuple | list) and len(item) == 2:
         query, relevant = item
-        if isinstance(query, str) and _is_truth(relevant):
+        if isinstance(query, str) and _is_label(relevant):
             return Label(query, bool(relevant))
         got = f"a pair of {type(query).__name__} and {type(relevant).__name__}"
     elif isinstance(item, tuple | list):

@@ -16,6 +16,7 @@ from recall_signal.calibration._probability import (
 from recall_signal.calibration._scale import PAST_SLOPE, Scale
 from recall_signal.calibration._word_scale import WordScale, traffic_cut
 from recall_signal.calibration._words_estimate import Words
+from recall_signal.errors import InvalidInputError
 
 __all__ = ["MIN_TRAFFIC", "Lines"]
 
@@ -109,7 +110,19 @@ class Lines(NamedTuple):
         Args:
             window: Real queries; coverage is None where the cosine alone decided.
             bounds: Lowest and highest cut of the cosine line; None leaves that line.
+
+        Raises:
+            InvalidInputError: The window holds something else.
         """
+        try:
+            window = [
+                (float(top), known if known is None else float(known)) for top, known in window
+            ]
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                "window must be a list of pairs (top cosine, term coverage or None), got "
+                f"other values in a {type(window).__name__}"
+            ) from None
         moved, words = self, self.words
         pairs = [(top, coverage) for top, coverage in window if coverage is not None]
         if words is not None and len(pairs) >= MIN_TRAFFIC:
