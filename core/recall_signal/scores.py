@@ -7,8 +7,8 @@ formula is refused, with its reason, instead of being guessed at.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from difflib import get_close_matches
 from enum import StrEnum
 from math import isfinite, log
 from typing import SupportsFloat
@@ -138,13 +138,13 @@ def parse_score_kind(kind: ScoreKind | str) -> ScoreKind:
         ) from None
 
 
-_ALIKE = 0.75
-"""Similarity (difflib) from which a text counts as a misspelt kind; any other may hold a secret."""
+_NAME = re.compile("[A-Za-z_]{1,40}")
+"""A text that looks like the name of a kind; any other may hold a secret."""
 
 
 def _may_be_shown(kind: object) -> bool:
     if isinstance(kind, str):
-        return bool(get_close_matches(kind.lower(), ScoreKind, n=1, cutoff=_ALIKE))
+        return _NAME.fullmatch(kind) is not None
     return isinstance(kind, int | None)
 
 

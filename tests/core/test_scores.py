@@ -197,7 +197,7 @@ def test_a_kind_is_found_by_its_name(kind: ScoreKind) -> None:
     assert parse_score_kind(kind.value) is kind
 
 
-@pytest.mark.parametrize("kind", ["cosin", "COSINE", "cosine_dist", None, 7])
+@pytest.mark.parametrize("kind", ["cosin", "COSINE", "cosine_dist", "cosine_similarity", "ip", None, 7])
 def test_an_unknown_kind_is_refused_with_the_list_of_kinds(kind: Any) -> None:
     for refuse in (parse_score_kind, lambda k: to_cosine(0.5, k), lambda k: to_cosines([], k)):
         with pytest.raises(ConfigurationError, match="score_kind must be one of") as caught:
@@ -207,7 +207,7 @@ def test_an_unknown_kind_is_refused_with_the_list_of_kinds(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sk-SECRET123", "", "the moon", ["cosine"], b"cosine"])
-def test_of_what_is_no_misspelt_kind_only_the_type_is_shown(kind: Any) -> None:
+def test_of_what_looks_like_no_name_only_the_type_is_shown(kind: Any) -> None:
     for refuse in (parse_score_kind, lambda k: to_cosine(0.5, k), lambda k: to_cosines([], k)):
         with pytest.raises(ConfigurationError, match=f"unknown, got {type(kind).__name__}$"):
             refuse(kind)
