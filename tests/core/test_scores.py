@@ -197,7 +197,9 @@ def test_a_kind_is_found_by_its_name(kind: ScoreKind) -> None:
     assert parse_score_kind(kind.value) is kind
 
 
-@pytest.mark.parametrize("kind", ["cosin", "COSINE", "cosine_dist", "cosine_similarity", "ip", None, 7])
+@pytest.mark.parametrize(
+    "kind", ["cosin", "COSINE", "cosine_dist", "cosine_similarity", "ip", None, 7]
+)
 def test_an_unknown_kind_is_refused_with_the_list_of_kinds(kind: Any) -> None:
     for refuse in (parse_score_kind, lambda k: to_cosine(0.5, k), lambda k: to_cosines([], k)):
         with pytest.raises(ConfigurationError, match="score_kind must be one of") as caught:
