@@ -64,6 +64,8 @@ def visible_line(text: str, limit: int) -> str:
 
 def is_blank(text: str) -> bool:
     """Return whether nothing of a text can be seen; of a huge one, whether it is only spaces."""
+    if text[:1].isascii() and text[:1].isalnum():  # as most texts begin
+        return False
     if len(text) > _HUGE:
         return not text.strip()
     return not any(found[0].isprintable() for found in _MAYBE_VISIBLE.finditer(text))

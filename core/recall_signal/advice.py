@@ -9,7 +9,7 @@ from recall_signal._display_words import LEVEL_ADVICE, Advice
 from recall_signal.confidence import Level, RecallConfidence
 from recall_signal.errors import InvalidInputError
 
-__all__ = ["ADVICE_TEXTS", "Advice", "PageAdvice", "advice", "advise"]
+__all__ = ["ADVICE_TEXTS", "Advice", "PageAdvice", "advice", "advice_on_page", "advise"]
 
 ADVICE_TEXTS: dict[Advice, str] = {
     "read": "Read these: something on this topic was found. Whether it holds the exact fact "
@@ -87,18 +87,25 @@ def advise(confidence: RecallConfidence, selection: Selection, shown: int) -> Pa
         selection: The outcome of the selector.
         shown: Results on the page, 0 or more.
     """
+    todo = advice_on_page(confidence, selection, shown)
     if not shown:
-        return PageAdvice("fallback", _on_empty_page(confidence, selection))
-    these = _count(shown, "result")
+        return PageAdvice(todo, _on_empty_page(confidence, selection))
     if selection.reason == "selected_none":
-        text = f"{these} came back, and a selector found that likely none helps. {_ELSEWHERE}"
-        return PageAdvice("fallback", text)
-    if confidence.reason == "empty_query":
-        text = f"{these} came back for an empty question: none of them can match it. {_ASK}"
-        return PageAdvice("undecided", text)
-    todo = advice(confidence)
-    is_near_miss = todo == "read" and confidence.match == "near_miss"
-    return PageAdvice(todo, f"{these} {_NEAR_MISS if is_near_miss else _ON_PAGE[confidence.level]}")
+        what = f"came back, and a selector found that likely none helps. {_ELSEWHERE}"
+    elif confidence.reason == "empty_query":
+        what = f"came back for an empty question: none of them can match it. {_ASK}"
+    elif todo == "read" and confidence.match == "near_miss":
+        what = _NEAR_MISS
+    else:
+        what = _ON_PAGE[confidence.level]
+    return PageAdvice(todo, f"{_count(shown, 'result')} {what}")
+
+
+def advice_on_page(confidence: RecallConfidence, selection: Selection, shown: int) -> Advice:
+    """Return the word of `advise` without its sentences, which most queries never show."""
+    if not shown or selection.reason == "selected_none":
+        return "fallback"
+    return "undecided" if confidence.reason == "empty_query" else LEVEL_ADVICE[confidence.level]
 
 
 def _on_empty_page(confidence: RecallConfidence, selection: Selection) -> str:

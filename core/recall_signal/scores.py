@@ -13,7 +13,7 @@ from enum import StrEnum
 from math import isfinite, log
 from typing import SupportsFloat
 
-from recall_signal._numbers import Numbers, finite_or_none
+from recall_signal._numbers import Numbers, finite_column, finite_or_none
 from recall_signal.errors import ConfigurationError
 
 __all__ = [
@@ -129,6 +129,8 @@ def parse_score_kind(kind: ScoreKind | str) -> ScoreKind:
     Raises:
         ConfigurationError: There is no such kind.
     """
+    if type(kind) is ScoreKind:
+        return kind
     try:
         return ScoreKind(kind)
     except ValueError:
@@ -173,7 +175,10 @@ def as_number(score: object) -> float | None:
     Raises:
         InvalidInputError: It is not a number; a boolean is none here.
     """
-    return finite_or_none(score, "a score must be a number or None")
+    return finite_or_none(score, _EXPECTED)
+
+
+_EXPECTED = "a score must be a number or None"
 
 
 def to_cosines(
@@ -189,7 +194,7 @@ def to_cosines(
     formula = _FORMULAS.get(parse_score_kind(kind))
     if formula is None:
         return None, "score_not_convertible"
-    numbers = [s if type(s) is float and isfinite(s) else as_number(s) for s in scores]
+    numbers = finite_column(scores, _EXPECTED)
     if formula is _same:
         return numbers, None
     cosines: list[float | None] = []

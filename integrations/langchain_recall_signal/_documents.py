@@ -36,14 +36,19 @@ def page_of(outcome: Outcome[Document]) -> list[Document]:
     A document that cannot be copied is returned as it is.
     """
     key = outcome.settings.metadata_key
-    page = []
-    for document, entry in zip(outcome.items, outcome.entries, strict=True):
-        try:
-            page.append(contained(partial(_copy, document, key, entry)))
-        except Exception as error:
-            log.warning("a document could not be copied: %s", type(original(error)).__name__)
-            page.append(document)
-    return page
+    carried = list(zip(outcome.items, outcome.entries, strict=True))
+    try:
+        return contained(lambda: [_copy(document, key, entry) for document, entry in carried])
+    except Exception:  # logged with the document that it is
+        return [_copied(document, key, entry) for document, entry in carried]
+
+
+def _copied(document: Document, key: str, entry: dict[str, object] | None) -> Document:
+    try:
+        return contained(partial(_copy, document, key, entry))
+    except Exception as error:
+        log.warning("a document could not be copied: %s", type(original(error)).__name__)
+        return document
 
 
 def _copy(document: Document, key: str, entry: dict[str, object] | None) -> Document:

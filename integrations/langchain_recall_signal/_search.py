@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 
 from langchain_recall_signal._arms.reading import ArmReading
-from langchain_recall_signal._arms.tree import ArmTree
+from langchain_recall_signal._arms.tree import ArmReaders, ArmTree
 from langchain_recall_signal._arms.views import EMBEDDING, UNSUPPORTED
 from langchain_recall_signal._introspection import accepted_arguments
 from langchain_recall_signal._reader import Reader
@@ -96,13 +96,15 @@ class Call:
         Raises:
             InvalidResultError: It returned something other than a list of documents.
         """
-        reader = self.reader
-        readers = reader.arms
-        if readers is not None:
-            tree = ArmTree(readers)
-            target = tree.rebuilt(reader.retriever)
-            if target is not reader.retriever:
-                return (yield from self._composite(tree, target))
+        readers = self.reader.arms
+        return self._single() if readers is None else self._rebuilt(readers)
+
+    def _rebuilt(self, readers: ArmReaders) -> SearchFlow[Document]:
+        """Call a composite on views of its parts; one that has none as it is."""
+        tree = ArmTree(readers)
+        target = tree.rebuilt(self.reader.retriever)
+        if target is not self.reader.retriever:
+            return (yield from self._composite(tree, target))
         return (yield from self._single())
 
     def _single(self) -> SearchFlow[Document]:

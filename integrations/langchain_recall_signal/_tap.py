@@ -142,12 +142,12 @@ class Recorder:
 
     def close(self, hits: ScoredDocuments) -> list[Document]:
         """Keep the hits of the call's own search, and nothing after it."""
-        hits = hits if type(hits) is list else list(hits)
-        documents = [hit[0] for hit in hits]
+        hits = list(hits)
+        documents, scores = tuple(zip(*hits, strict=False))[:2] if hits else ((), ())
         if not self.is_closed:
             self.is_closed, self.seen = True, None
-            self._hits = Hits(tuple(documents), [hit[1] for hit in hits], self.query_vector)
-        return documents
+            self._hits = Hits(documents, scores, self.query_vector)
+        return list(documents)
 
     def after_own_search(self, documents: list[Document]) -> list[Document]:
         """Take the hits of the plain search; some stores put the score into the metadata."""

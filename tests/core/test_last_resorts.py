@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from recall_signal import Baseline, InvalidInputError, Pool
-from recall_signal._flow.flow import _calibration_entry, _judged
 from recall_signal._steps.timeouts import CallLimits
+from recall_signal._wrapper.auto_source import WatchedCalibration
 from tests.calibration.toys import calibration
 
 
@@ -19,15 +19,10 @@ class Broken:
 def test_a_calibration_that_cannot_be_named_is_not_named(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    source: Any = Broken()
-    assert _calibration_entry(source) is None
+    watcher: Any = Broken()
+    assert WatchedCalibration(watcher).entry() is None
     assert "RuntimeError" in caplog.text
     assert "a question" not in caplog.text
-
-
-def test_a_calibration_returns_a_signal_and_nothing_else() -> None:
-    with pytest.raises(TypeError, match="must return a RecallConfidence"):
-        _judged(5)
 
 
 def test_a_call_that_ended_in_time_is_not_abandoned() -> None:

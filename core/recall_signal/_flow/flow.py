@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from time import perf_counter
 from typing import TypeVar, cast
@@ -22,7 +22,6 @@ from typing import TypeVar, cast
 from recall_signal._flow.backend import AsyncBackend, Backend, Flow, Request
 from recall_signal._flow.embedding import embed_again
 from recall_signal._flow.values import (
-    CalibrationSource,
     Candidates,
     FlowSettings,
     Item,
@@ -34,7 +33,7 @@ from recall_signal._steps.compute import computed
 from recall_signal._steps.driver import drive, drive_async
 from recall_signal._steps.failures import contained, original
 from recall_signal._text import is_blank
-from recall_signal.advice import advise
+from recall_signal.advice import advice_on_page
 from recall_signal.assess import Calibrator, assess
 from recall_signal.confidence import RecallConfidence, unknown
 from recall_signal.pool import Pool
@@ -75,9 +74,12 @@ def recall_flow(
         search: What finds the candidates.
     """
     started = perf_counter()
+    is_empty = isinstance(query, str) and is_blank(query)
+    made_inside: list[SelectionReport] = []
     pages_inside: list[Sequence[object]] = []
-    with collect_selections(pages_inside) as made_inside:
-        found = yield from _found(query, search)
+    if settings.selects_inside or is_empty:
+        search = _watched(search, made_inside, pages_inside, is_empty=is_empty)
+    found = yield from search
     cosines, source, reason = found.cosines, found.source, found.reason
     encoder, dimension = found.encoder or settings.encoder, found.dimension
     cache = None if reason == "score_out_of_range" else settings.cache
@@ -86,16 +88,15 @@ def recall_flow(
         cosines, embed_reason = yield from embed_again(query, items, settings.text_of, cache)
         source, reason = ("embeddings", None) if cosines else (None, embed_reason)
         encoder, dimension = settings.own_encoder, None
-    count, scores = len(found.items), found.scores
-    if cosines is None or len(cosines) != count:
-        cosines = _pad(cosines, count)
-    if scores is not None and len(scores) != count:
-        scores = _pad(scores, count)
+    count = len(found.items)
+    cosines = _pad(cosines, count)
+    scores = None if found.scores is None else _pad(found.scores, count)
     embedded_by = encoder, dimension
     confidence, calibrator = _assess_safely(
         query, found.items, cosines, scores, settings, embedded_by
     )
-    confidence = _with_reason(confidence, query, reason, count)
+    if is_empty or confidence.reason == "no_scores":
+        confidence = _with_reason(confidence, "empty_query" if is_empty else reason, count)
     if confidence.reason in _NO_COSINES:
         cosines, source = [None] * count, None
     page, selection, ranked = found.page, NOT_CONFIGURED, None
@@ -114,9 +115,9 @@ def recall_flow(
         selection = _made_inside(made_inside, pages_inside, items, settings)
     if selection is not NOT_CONFIGURED:  # for a wrapper around this one
         publish_selection(selection, [found.items[position] for position in page])
-    todo = advise(confidence, selection, len(page)).advice
+    todo = advice_on_page(confidence, selection, len(page))
     reranked = ranked.report if ranked else None
-    named = _calibration_entry(settings.calibration)
+    named = settings.calibration.entry()
     report = report_dict(confidence, selection, source, reranked, advice=todo, calibration=named)
     entries = _metadata_entries(report, page, cosines, settings.annotate)
     if ranked is not None:
@@ -143,44 +144,40 @@ def recall_flow(
     )
 
 
-def _found(query: str | None, search: SearchFlow[Item]) -> SearchFlow[Item]:
-    """Search; some encoders and retrievers take no empty text, so there nothing is found by it."""
+def _watched(
+    search: SearchFlow[Item],
+    reports: list[SelectionReport],
+    pages: list[Sequence[object]],
+    *,
+    is_empty: bool,
+) -> SearchFlow[Item]:
+    """Search, and keep the selections that are made inside with the pages that they left.
+
+    Some encoders and retrievers take no empty text, so there nothing is found by it.
+    """
     try:
-        return (yield from search)
+        with collect_selections(pages) as made:
+            found = yield from search
     except Exception as error:
-        if not _is_empty(query):
+        if not is_empty:
             raise
         log.info("searching for an empty question failed: %s", type(original(error)).__name__)
         return Candidates([], [], reason="empty_query")
+    reports += made
+    return found
 
 
-def _is_empty(query: object) -> bool:
-    """Return whether nothing was asked; a runnable takes any question."""
-    return isinstance(query, str) and is_blank(query)
-
-
-def _calibration_entry(source: CalibrationSource) -> Mapping[str, str | None] | None:
-    """Name the calibration in use; none is named where that fails."""
-    try:
-        return contained(source.entry)
-    except Exception as error:
-        log.warning("naming the calibration failed: %s", type(original(error)).__name__)
-        return None
-
-
-def _pad(values: Sequence[float | None] | None, count: int) -> list[float | None]:
-    """Fill up to one entry per candidate; those that were not measured have None."""
+def _pad(values: Sequence[float | None] | None, count: int) -> Sequence[float | None]:
+    """Return one entry per candidate; those that were not measured have None."""
+    if values is not None and len(values) == count:
+        return values
     known = values or ()
     return [*known, *[None] * (count - len(known))]
 
 
-def _with_reason(
-    confidence: RecallConfidence, query: str | None, reason: str | None, count: int
-) -> RecallConfidence:
+def _with_reason(confidence: RecallConfidence, reason: str | None, count: int) -> RecallConfidence:
     """Name the reason why nothing was measured, where the candidates alone do not show it."""
-    if _is_empty(query):
-        return unknown("empty_query", count)
-    return unknown(reason, count) if confidence.reason == "no_scores" and reason else confidence
+    return unknown(reason, count) if reason else confidence
 
 
 def _assess_safely(
@@ -198,31 +195,29 @@ def _assess_safely(
     """
     cuts = settings.thresholds
 
-    def calibrated() -> tuple[RecallConfidence, Calibrator | None]:
+    def judged() -> tuple[RecallConfidence, Calibrator | None]:
         calibrator = settings.calibration.current(*embedded_by)
+        if calibrator is None:
+            return assess(cosines, scores=scores, thresholds=cuts), None
         if getattr(calibrator, "reads_words", False):
             pool = pool_of(query, items, cosines, scores, settings)
-            judged = assess(pool, thresholds=cuts, calibration=calibrator)
+            confidence = assess(pool, thresholds=cuts, calibration=calibrator)
         else:
-            judged = assess(cosines, scores=scores, thresholds=cuts, calibration=calibrator)
-        if judged.basis == "separation" and getattr(calibrator, "applies_to_scores", False):
-            judged = cast("Calibrator", calibrator).apply(judged, Pool(()))
-        return _judged(judged), calibrator
+            confidence = assess(cosines, scores=scores, thresholds=cuts, calibration=calibrator)
+        if confidence.basis == "separation" and getattr(calibrator, "applies_to_scores", False):
+            confidence = calibrator.apply(confidence, Pool(()))
+        if not isinstance(confidence, RecallConfidence):
+            raise TypeError("a calibration must return a RecallConfidence")
+        return confidence, calibrator
 
     try:
-        return contained(calibrated)
+        return contained(judged)
     except Exception as error:
         log.warning("judging the candidates failed: %s", type(original(error)).__name__)
     try:
         return contained(lambda: assess(cosines, scores=scores, thresholds=cuts)), None
     except Exception:  # logged already
         return unknown("adapter_failed", len(cosines)), None
-
-
-def _judged(confidence: object) -> RecallConfidence:
-    if not isinstance(confidence, RecallConfidence):
-        raise TypeError("a calibration must return a RecallConfidence")
-    return confidence
 
 
 def _select(

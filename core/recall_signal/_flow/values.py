@@ -85,7 +85,10 @@ class CalibrationSource(Protocol):
         ...
 
     def entry(self) -> Mapping[str, str | None] | None:
-        """Return the part of a report that names the calibration, None without one."""
+        """Return the part of a report that names the calibration, None without one.
+
+        Never fails.
+        """
         ...
 
     def running(self) -> AbstractContextManager[None]:
@@ -144,6 +147,7 @@ class FlowSettings(Generic[Item]):
         embed_limit: At most this many candidates are embedded again.
         annotate: Which items carry the report.
         metadata_key: The metadata key of the report.
+        selects_inside: Whether a selector may run inside of what is searched.
         reranking: How the reranker is used; None where it is not.
         selection: The options of the selector; None where it is not used.
         retriever: Name of what is searched, for logs.
@@ -161,6 +165,7 @@ class FlowSettings(Generic[Item]):
     embed_limit: int = DEFAULT_POOL_SIZE
     annotate: str = "all"
     metadata_key: str = "recall"
+    selects_inside: bool = True
     reranking: Reranking | None = None
     selection: SelectionOptions | None = None
     retriever: str | None = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import isfinite
 from typing import ClassVar, Protocol
 
+from recall_signal._steps.failures import contained, original
 from recall_signal._wrapper.auto import AutoCalibration, CalibrationStatus, as_auto
 from recall_signal._wrapper.auto_calibrator import AutoCalibrator, Carried
 from recall_signal._wrapper.auto_traffic import Observed
@@ -20,6 +22,8 @@ from recall_signal.confidence import RecallConfidence
 from recall_signal.pool import Pool
 
 __all__ = ["Uncalibrated", "WatchedCalibration", "Watcher", "watcher_of"]
+
+log = logging.getLogger(__name__)
 
 
 class Watcher(Protocol):
@@ -152,8 +156,15 @@ class WatchedCalibration:
         return Uncalibrated(self.watcher.notice or _REASONS.get(self.watcher.status, "it changes"))
 
     def entry(self) -> dict[str, str | None] | None:
-        """Return the part of a report that names the calibration; None where it is off."""
-        return self.watcher.entry()
+        """Return the part of a report that names the calibration; None where it is off, or fails.
+
+        A calibration of a user's own class may raise anything.
+        """
+        try:
+            return contained(self.watcher.entry)
+        except Exception as error:
+            log.warning("naming the calibration failed: %s", type(original(error)).__name__)
+            return None
 
     @contextmanager
     def running(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ from recall_signal._steps.driver import Steps, contained_steps, drive, drive_asy
 from recall_signal._steps.failures import original
 from recall_signal._steps.timeouts import CallLimits, Workers
 from recall_signal._wrapper.model_calls import Model
-from recall_signal.advice import advise
+from recall_signal.advice import advice_on_page
 from recall_signal.confidence import Level, unknown
 from recall_signal.report_parsing import parse_entry
 from recall_signal.reports import (
@@ -124,7 +124,7 @@ def _selected(earlier: RecallReport, selection: SelectionReport, shown: int) -> 
         selection,
         earlier.cosine_source,
         earlier.rerank,
-        advice=advise(earlier.confidence, selection, shown).advice,
+        advice=advice_on_page(earlier.confidence, selection, shown),
         calibration=None if named is None else named.model_dump(),
     )
 

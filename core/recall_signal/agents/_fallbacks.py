@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from recall_signal._given import given_names, kind_of
-from recall_signal.advice import advise
+from recall_signal.advice import advice_on_page
 from recall_signal.agents._json import json_safe
 from recall_signal.agents._tool import FAILED, FAILED_SELECTION
 from recall_signal.confidence import RecallConfidence
@@ -160,7 +160,7 @@ def _is_empty_page(result: object) -> bool:
 
 def _unreported(confidence: RecallConfidence, shown: int) -> dict[str, Any]:
     """Return the reports of a page that carries none."""
-    todo = advise(confidence, FAILED_SELECTION, shown).advice
+    todo = advice_on_page(confidence, FAILED_SELECTION, shown)
     return report_dict(confidence, FAILED_SELECTION, None, advice=todo)
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Protocol, Self
 
-from recall_signal.advice import Advice, advise
+from recall_signal.advice import Advice, advice_on_page
 from recall_signal.calibration import Calibration
 from recall_signal.confidence import RecallConfidence
 from recall_signal.encoders import Encoder
@@ -84,7 +84,7 @@ class SearchResult:
     @property
     def advice(self) -> Advice:
         """The advice for the page."""
-        return advise(self.confidence, self.selection, len(self.hits)).advice
+        return advice_on_page(self.confidence, self.selection, len(self.hits))
 
     @property
     def report(self) -> dict[str, object]:

@@ -129,7 +129,7 @@ class StoreReader(Generic[Adapter]):
             hits: The framework's own, with one number or None per hit as `scores`.
         """
         try:
-            return contained(lambda: self._read(hits))
+            return contained(partial(self._read, hits))
         except Exception as error:
             return _failed(error)
 

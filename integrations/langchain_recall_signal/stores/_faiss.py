@@ -73,11 +73,6 @@ class _Facts:
     readable: bool = False
     positions: dict[str, int] | None = None
 
-    @property
-    def norm(self) -> float:
-        """Return the length of the stored vectors, 0 where none was read."""
-        return (self.shortest + self.longest) / 2.0 if self.longest else 0.0
-
     def is_about(self, store: _Store) -> bool:
         """Return whether the store still has this index, which may have grown."""
         return self.ids is store.index_to_docstore_id and self.index is store.index
@@ -86,13 +81,25 @@ class _Facts:
         """Return whether the store is still as it was."""
         return self.is_about(store) and self.known == len(store.index_to_docstore_id)
 
-    def holds_for(self, query_norm: float) -> bool:
-        """Return whether the stored norms are known and equal enough for a query of this norm."""
-        norm = self.norm
+    def cosines(
+        self, scores: Sequence[float | None], query_norm: float
+    ) -> list[float | None] | None:
+        """Return the cosines of a query of this norm, by the law of cosines.
+
+        None where the stored norms are not known, or not equal enough for it.
+        """
+        norm = (self.shortest + self.longest) / 2.0 if self.longest else 0.0
         if not query_norm or not norm:
-            return False
+            return None
         spread = (self.longest - self.shortest) / norm
-        return spread * max(1.0, norm / query_norm) <= _EQUAL_NORMS
+        if spread * max(1.0, norm / query_norm) > _EQUAL_NORMS:
+            return None
+        product = query_norm * norm
+        if self.kind is ScoreKind.INNER_PRODUCT:
+            return [None if score is None else float(score) / product for score in scores]
+        step = 0.5 / product
+        middle = (query_norm * query_norm + norm * norm) * step
+        return [None if score is None else middle - float(score) * step for score in scores]
 
     def measure(self, start: int, end: int) -> None:
         """Read the lengths of the vectors at these positions."""
@@ -133,9 +140,8 @@ class FaissAdapter(StoreAdapter[_Store]):
     def read(self, store: _Store, hits: Hits) -> ScoreReading:
         """Compute exact cosines, where the norms are known; elsewhere the vectors decide."""
         facts = self._facts_of(store)
-        query_norm = _query_norm(store, hits.query_vector)
-        if facts.holds_for(query_norm):
-            cosines = _exact(hits.scores, facts.kind, query_norm, facts.norm)
+        cosines = facts.cosines(hits.scores, _query_norm(store, hits.query_vector))
+        if cosines is not None:
             return ScoreReading(cosines, "store")
         # No norm is read where the number holds no cosine.
         reason = "norm_unknown" if facts.kind.convertible else "score_not_convertible"
@@ -180,18 +186,6 @@ def _measure_all(facts: _Facts, size: int) -> None:
             return
         size = min(size, _MAX_IN_LISTS)
     facts.measure(0, size)
-
-
-def _exact(
-    scores: Sequence[float | None], kind: ScoreKind, query_norm: float, norm: float
-) -> list[float | None]:
-    """Apply the law of cosines, for a query and stored vectors of known norms."""
-    product = query_norm * norm
-    if kind is ScoreKind.INNER_PRODUCT:
-        return [None if score is None else float(score) / product for score in scores]
-    step = 0.5 / product
-    middle = (query_norm * query_norm + norm * norm) * step
-    return [None if score is None else middle - float(score) * step for score in scores]
 
 
 def _query_norm(store: object, vector: Vector | None) -> float:
