@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from math import isfinite, log
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
-from recall_signal._numbers import Numbers, finite_column, finite_or_none
+from recall_signal._numbers import Numbers, finite_or_none
 from recall_signal.errors import ConfigurationError
 
 __all__ = [
@@ -175,10 +175,7 @@ def as_number(score: object) -> float | None:
     Raises:
         InvalidInputError: It is not a number; a boolean is none here.
     """
-    return finite_or_none(score, _EXPECTED)
-
-
-_EXPECTED = "a score must be a number or None"
+    return finite_or_none(score, "a score must be a number or None")
 
 
 def to_cosines(
@@ -194,7 +191,9 @@ def to_cosines(
     formula = _FORMULAS.get(parse_score_kind(kind))
     if formula is None:
         return None, "score_not_convertible"
-    numbers = finite_column(scores, _EXPECTED)
+    numbers: list[Any] = list(scores)
+    if set(map(type, numbers)) != {float} or not all(map(isfinite, numbers)):
+        numbers = [as_number(score) for score in numbers]
     if formula is _same:
         return numbers, None
     cosines: list[float | None] = []

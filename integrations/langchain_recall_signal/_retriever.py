@@ -44,7 +44,7 @@ from recall_signal._numbers import as_whole
 from recall_signal._pydantic import private_value
 from recall_signal._wrapper.auto_source import Watcher, watcher_of
 from recall_signal._wrapper.calibration import CalibrationMixin
-from recall_signal._wrapper.call_options import CallOptions
+from recall_signal._wrapper.call_options import resolve_options
 from recall_signal._wrapper.measurability import warn_unmeasurable
 from recall_signal._wrapper.runtime import recompiled, watched
 from recall_signal.errors import ConfigurationError
@@ -303,9 +303,7 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
         **kwargs: Any,
     ) -> list[Document]:
         runtime = self._runtime
-        settings = runtime.flow
-        if k is not None or use_rerank is not None or select is not None:
-            settings = CallOptions(k, use_rerank, select).resolve(runtime)
+        settings = resolve_options(runtime, k, use_rerank, select)
         search = Call(runtime.reader, k, kwargs, "invoke", query, _vector).steps()
         backend = LangChainBackend(query, runtime, _config, run_manager)
         with settings.calibration.running():
@@ -331,9 +329,7 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
         **kwargs: Any,
     ) -> list[Document]:
         runtime = self._runtime
-        settings = runtime.flow
-        if k is not None or use_rerank is not None or select is not None:
-            settings = CallOptions(k, use_rerank, select).resolve(runtime)
+        settings = resolve_options(runtime, k, use_rerank, select)
         if runtime.reader.waits:  # a request to the store must not block the loop
             call = await runtime.workers.call(
                 partial(Call, runtime.reader, k, kwargs, "ainvoke", query, _vector)

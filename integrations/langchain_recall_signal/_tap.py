@@ -146,7 +146,7 @@ class Recorder:
         documents, scores = tuple(zip(*hits, strict=False))[:2] if hits else ((), ())
         if not self.is_closed:
             self.is_closed, self.seen = True, None
-            self._hits = Hits(documents, scores, self.query_vector)
+            self._hits = Hits(documents, list(scores), self.query_vector)
         return list(documents)
 
     def after_own_search(self, documents: list[Document]) -> list[Document]:

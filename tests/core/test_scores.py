@@ -179,6 +179,12 @@ def test_arrays_are_taken() -> None:
     assert all(type(cosine) is float for cosine in cosines or [])
 
 
+def test_numbers_of_another_type_become_floats_among_floats_too() -> None:
+    cosines, reason = to_cosines([1, 0.5, np.float32(0.25)], "cosine")
+    assert (cosines, reason) == ([1.0, 0.5, 0.25], None)
+    assert all(type(cosine) is float for cosine in cosines or [])
+
+
 @pytest.mark.parametrize("score", ["0.5", b"0.5", True, [0.5], {}, 1j, object()], ids=stable_repr)
 def test_a_score_that_is_not_a_number_is_refused_by_its_type(score: Any) -> None:
     name = type(score).__name__

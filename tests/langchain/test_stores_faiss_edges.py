@@ -40,6 +40,17 @@ class TestEdges:
         nothing = recall(faiss_store(encoder_for(UNIT * 0.0, ASKED), COUNT))
         assert nothing.confidence.reason == "no_scores"
 
+    @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+    @pytest.mark.parametrize("metric", [faiss.METRIC_L2, faiss.METRIC_INNER_PRODUCT])
+    def test_a_stored_vector_of_infinite_length_spoils_no_other(self, metric: int) -> None:
+        vectors = UNIT.copy()
+        vectors[3] = 1e20  # its length overflows in the index' own numbers
+        index = faiss.IndexFlat(DIMENSION, metric)
+        response = recall(faiss_store(encoder_for(vectors, ASKED), COUNT, index))
+        found = dict(zip(response.pool.ids or [], response.pool.cosines, strict=True))
+        assert response.cosine_source == "vectors"
+        assert found["id0"] == pytest.approx(SPREAD[0], abs=1e-4)
+
     def test_much_longer_stored_vectors_than_the_query(self) -> None:
         """A spread of norms that does no harm at one scale does at another."""
         vectors = UNIT * np.resize([300.0, 300.002], COUNT)[:, None]

@@ -75,11 +75,9 @@ def recall_flow(
     """
     started = perf_counter()
     is_empty = isinstance(query, str) and is_blank(query)
-    made_inside: list[SelectionReport] = []
     pages_inside: list[Sequence[object]] = []
-    if settings.selects_inside or is_empty:
-        search = _watched(search, made_inside, pages_inside, is_empty=is_empty)
-    found = yield from search
+    with collect_selections(pages_inside) as made_inside:
+        found = yield from (_searched_by_nothing(search) if is_empty else search)
     cosines, source, reason = found.cosines, found.source, found.reason
     encoder, dimension = found.encoder or settings.encoder, found.dimension
     cache = None if reason == "score_out_of_range" else settings.cache
@@ -144,27 +142,13 @@ def recall_flow(
     )
 
 
-def _watched(
-    search: SearchFlow[Item],
-    reports: list[SelectionReport],
-    pages: list[Sequence[object]],
-    *,
-    is_empty: bool,
-) -> SearchFlow[Item]:
-    """Search, and keep the selections that are made inside with the pages that they left.
-
-    Some encoders and retrievers take no empty text, so there nothing is found by it.
-    """
+def _searched_by_nothing(search: SearchFlow[Item]) -> SearchFlow[Item]:
+    """Search by an empty text; where a retriever or its encoder refuses that, nothing is found."""
     try:
-        with collect_selections(pages) as made:
-            found = yield from search
+        return (yield from search)
     except Exception as error:
-        if not is_empty:
-            raise
         log.info("searching for an empty question failed: %s", type(original(error)).__name__)
         return Candidates([], [], reason="empty_query")
-    reports += made
-    return found
 
 
 def _pad(values: Sequence[float | None] | None, count: int) -> Sequence[float | None]:

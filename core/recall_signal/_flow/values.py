@@ -147,7 +147,6 @@ class FlowSettings(Generic[Item]):
         embed_limit: At most this many candidates are embedded again.
         annotate: Which items carry the report.
         metadata_key: The metadata key of the report.
-        selects_inside: Whether a selector may run inside of what is searched.
         reranking: How the reranker is used; None where it is not.
         selection: The options of the selector; None where it is not used.
         retriever: Name of what is searched, for logs.
@@ -165,7 +164,6 @@ class FlowSettings(Generic[Item]):
     embed_limit: int = DEFAULT_POOL_SIZE
     annotate: str = "all"
     metadata_key: str = "recall"
-    selects_inside: bool = True
     reranking: Reranking | None = None
     selection: SelectionOptions | None = None
     retriever: str | None = None

@@ -1,8 +1,8 @@
 """The options by which one call differs from the settings of its wrapper.
 
-To add one: a field here, what it does in `CallOptions.resolve`, and the argument of both methods of
-LangChain's retriever; LlamaIndex' takes every field. Tools offer it once `agents/_tool_settings.py`
-names it.
+To add one: a field here, what it does in `CallOptions.resolve`, its place in `resolve_options`, and
+the argument of both methods of LangChain's retriever; LlamaIndex' takes every field. Tools offer it
+once `agents/_tool_settings.py` names it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from recall_signal._numbers import as_whole
 from recall_signal._wrapper.runtime import Runtime
 from recall_signal.errors import ConfigurationError
 
-__all__ = ["CallOptions"]
+__all__ = ["CallOptions", "resolve_options"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +67,12 @@ class CallOptions:
                 )
             settings = replace(settings, selection=runtime.selection if self.select else None)
         return settings
+
+
+def resolve_options(
+    runtime: Runtime[Item], k: int | None, use_rerank: bool | None, select: bool | None
+) -> FlowSettings[Item]:
+    """Return the settings of the flow for a call with these options (see `CallOptions`)."""
+    if k is None and use_rerank is None and select is None:
+        return runtime.flow
+    return CallOptions(k, use_rerank, select).resolve(runtime)

@@ -91,8 +91,8 @@ class _Facts:
         norm = (self.shortest + self.longest) / 2.0 if self.longest else 0.0
         if not query_norm or not norm:
             return None
-        spread = (self.longest - self.shortest) / norm
-        if spread * max(1.0, norm / query_norm) > _EQUAL_NORMS:
+        spread = (self.longest - self.shortest) / norm * max(1.0, norm / query_norm)
+        if not spread <= _EQUAL_NORMS:  # NaN, where a norm is infinite
             return None
         product = query_norm * norm
         if self.kind is ScoreKind.INNER_PRODUCT:

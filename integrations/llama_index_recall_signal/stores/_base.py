@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from llama_index.core.schema import NodeWithScore
@@ -25,16 +25,16 @@ class Hits:
         nodes: The hits as the store gave them, in rank order.
         mode: The query mode of the search (see `StoreAdapter.mode`).
         ids: The store's own ids of the hits; empty where it returned none.
-        scores: The store's own number for each.
     """
 
     nodes: Sequence[NodeWithScore]
     mode: str
     ids: Sequence[str] = ()
-    scores: Sequence[float | None] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scores", [hit.score for hit in self.nodes])
+    @property
+    def scores(self) -> list[float | None]:
+        """Return the store's own number for each."""
+        return [hit.score for hit in self.nodes]
 
     @property
     def node_ids(self) -> list[str]:
