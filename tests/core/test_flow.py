@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -298,7 +299,10 @@ def test_a_calibration_that_reads_words_is_given_them() -> None:
     assert run(World(candidates(cosines=[0.9, 0.5, 0.1])), rules).confidence.probability == 0.2
 
 
-@pytest.mark.parametrize("wrong", [None, "high", {}])
+ALIKE = SimpleNamespace(level="high", basis="calibration", term_coverage=None)
+
+
+@pytest.mark.parametrize("wrong", [None, "high", {}, ALIKE])
 def test_a_calibration_that_answers_something_else_has_failed(wrong: Any) -> None:
     """C4: a calibration that returns something else."""
     calibrator: Any = Fixed(0.5)
