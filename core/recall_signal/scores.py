@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from math import isfinite, log
-from typing import Any, SupportsFloat
+from typing import SupportsFloat
 
 from recall_signal._numbers import Numbers, finite_or_none
 from recall_signal.errors import ConfigurationError
@@ -191,9 +191,7 @@ def to_cosines(
     formula = _FORMULAS.get(parse_score_kind(kind))
     if formula is None:
         return None, "score_not_convertible"
-    numbers: list[Any] = list(scores)
-    if set(map(type, numbers)) != {float} or not all(map(isfinite, numbers)):
-        numbers = [as_number(score) for score in numbers]
+    numbers = [s if type(s) is float and isfinite(s) else as_number(s) for s in scores]
     if formula is _same:
         return numbers, None
     cosines: list[float | None] = []

@@ -31,19 +31,14 @@ def id_of(key: str | None, document: Document) -> str | None:
 
 
 def page_of(outcome: Outcome[Document]) -> list[Document]:
-    """Copy the page; the copies carry the entries, and nothing else under their key.
-
-    A document that cannot be copied is returned as it is.
-    """
+    """Copy the page; the copies carry the entries, and nothing else under their key."""
     key = outcome.settings.metadata_key
-    carried = list(zip(outcome.items, outcome.entries, strict=True))
-    try:
-        return contained(lambda: [_copy(document, key, entry) for document, entry in carried])
-    except Exception:  # logged with the document that it is
-        return [_copied(document, key, entry) for document, entry in carried]
+    carried = zip(outcome.items, outcome.entries, strict=True)
+    return [_annotated(document, key, entry) for document, entry in carried]
 
 
-def _copied(document: Document, key: str, entry: dict[str, object] | None) -> Document:
+def _annotated(document: Document, key: str, entry: dict[str, object] | None) -> Document:
+    """Return a copy with the entry; a document that cannot be copied is returned as it is."""
     try:
         return contained(partial(_copy, document, key, entry))
     except Exception as error:

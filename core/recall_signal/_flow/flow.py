@@ -93,8 +93,7 @@ def recall_flow(
     confidence, calibrator = _assess_safely(
         query, found.items, cosines, scores, settings, embedded_by
     )
-    if is_empty or confidence.reason == "no_scores":
-        confidence = _with_reason(confidence, "empty_query" if is_empty else reason, count)
+    confidence = _with_reason(confidence, reason, count, is_empty=is_empty)
     if confidence.reason in _NO_COSINES:
         cosines, source = [None] * count, None
     page, selection, ranked = found.page, NOT_CONFIGURED, None
@@ -159,9 +158,13 @@ def _pad(values: Sequence[float | None] | None, count: int) -> Sequence[float | 
     return [*known, *[None] * (count - len(known))]
 
 
-def _with_reason(confidence: RecallConfidence, reason: str | None, count: int) -> RecallConfidence:
+def _with_reason(
+    confidence: RecallConfidence, reason: str | None, count: int, *, is_empty: bool
+) -> RecallConfidence:
     """Name the reason why nothing was measured, where the candidates alone do not show it."""
-    return unknown(reason, count) if reason else confidence
+    if is_empty:
+        return unknown("empty_query", count)
+    return unknown(reason, count) if confidence.reason == "no_scores" and reason else confidence
 
 
 def _assess_safely(

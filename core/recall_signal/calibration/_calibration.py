@@ -130,7 +130,7 @@ class Calibration:
     evidence: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "encoder", self.encoder and without_secrets(self.encoder))
+        self._set("encoder", self.encoder and without_secrets(self.encoder))
         if self.decides and not self.scale.usable:
             raise ConfigurationError(
                 f"the unit of a calibration's scale must be at least 1e-06, got {self.scale.unit}"
@@ -238,25 +238,11 @@ class Calibration:
         cls, found: Estimate, canaries: Canaries | None, given: FitInput, port: RetrieverPort
     ) -> Calibration:
         made = cls(
-            mode=found.mode,
-            status=found.status,
-            scale=found.scale,
-            platt=found.platt,
-            venn_abers=found.venn_abers,
-            overlap=found.overlap,
+            **vars(found),  # every field of it is one here
             encoder=given.encoder or port.encoder_name,
             corpus_size=None if given.documents is None else len(given.documents),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            counts=found.counts,
-            quartiles=found.quartiles,
-            warnings=found.warnings,
-            answerable=found.answerable,
             max_false_none=given.max_false_none,
-            reranker=found.reranker,
-            words=found.words,
-            floor=found.floor,
-            bounds=found.bounds,
-            estimated_size=found.estimated_size,
             canaries=canaries,
             evidence=given.evidence,
         )
@@ -318,7 +304,7 @@ class Calibration:
         return self._lines.alone(statistic)
 
     def cut_at(self, term_coverage: float | None = None, probability: float = 0.5) -> float | None:
-        """Return the top cosine with probability 0.5: the cut in force.
+        """Return the top cosine of a probability; that of 0.5 is the cut in force.
 
         It moves with labels and with `prior`, unlike the cut of `scale`. With 100 labels or more
         the probability rises in steps: the cut is where it steps to 0.5 or beyond.

@@ -53,9 +53,9 @@ FEW_PSEUDO = 20
 corpora of 3 to 19 passages the cut was right for .95 to .97 of far queries on dev, as for 100."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Estimate:
-    """Everything that a fit learned; a `Calibration` is made of it.
+    """Everything that a fit learned; a `Calibration` has a field of the same name for each.
 
     Attributes:
         mode: Kind of evidence that the line rests on.
