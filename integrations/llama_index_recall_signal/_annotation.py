@@ -10,15 +10,24 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore
 from pydantic import ConfigDict, Field
 
+from llama_index_recall_signal._collect import is_collecting
 from llama_index_recall_signal._events import DISPATCHER, dispatch_signal
 from llama_index_recall_signal._listener import is_heard
 from llama_index_recall_signal._nodes import annotated, content, encoded_text, id_of, prompt_text
 from llama_index_recall_signal._response import RecallResponse
 from recall_signal._flow.values import FlowSettings, Outcome
+from recall_signal._steps.failures import contained
 from recall_signal._wrapper.learning import is_learning
 from recall_signal._wrapper.settings import RESERVED_KEYS, RetrieverSettings, SignalSettings
 
-__all__ = ["NODE_KEYS", "RetrieverFields", "annotated_page", "flow_settings", "respond"]
+__all__ = [
+    "NODE_KEYS",
+    "RetrieverFields",
+    "annotated_page",
+    "flow_settings",
+    "is_pool_read",
+    "respond",
+]
 
 NODE_KEYS = frozenset({"_node_content", "_node_type", "document_id", "doc_id", "ref_doc_id"})
 """Metadata keys under which vector stores keep a node itself."""
@@ -44,6 +53,20 @@ def flow_settings(settings: SignalSettings, *, encodes: bool) -> FlowSettings[No
         content_of=content,
         encodes=encodes,
     )
+
+
+def is_pool_read(settings: FlowSettings[NodeWithScore]) -> bool:
+    """Return whether anybody may read more of a candidate beyond the page than its score.
+
+    A calibration reads words, an encoder texts; a response and an event, which may be written to a
+    log, have the whole pool.
+    """
+    if settings.cache is not None or is_collecting() or is_heard(DISPATCHER):
+        return True
+    try:
+        return contained(lambda: settings.calibration.reads_words)
+    except Exception:  # logged where it is to judge
+        return True
 
 
 def annotated_page(outcome: Outcome[NodeWithScore]) -> list[NodeWithScore]:

@@ -22,6 +22,7 @@ __all__ = [
     "Options",
     "call_options",
     "collect_responses",
+    "is_collecting",
     "parse_options",
     "publish",
 ]
@@ -59,6 +60,11 @@ class collect_responses:
 
     def __exit__(self, *_: object) -> None:
         _open.reset(self._token)
+
+
+def is_collecting() -> bool:
+    """Return whether a caller collects the responses of what runs now."""
+    return _open.get() is not None
 
 
 def publish(responses: Sequence[RecallResponse]) -> None:

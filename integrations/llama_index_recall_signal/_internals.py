@@ -23,6 +23,7 @@ from llama_index.core.retrievers import (
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryType
 from llama_index.core.vector_stores.types import VectorStoreQueryResult
 
+from llama_index_recall_signal._unread import PageStore, Rest
 from recall_signal._flow.values import has_settled_page
 from recall_signal._wrapper.batches import has_certain_order
 from recall_signal._wrapper.views import replaced
@@ -125,6 +126,7 @@ def with_larger_top_k(
     *,
     may_drop: bool = False,
     is_together: bool = False,
+    fetched: int | None = None,
 ) -> VectorIndexRetriever:
     """Return a view of a retriever for one call, which searches wider and returns what it would.
 
@@ -138,10 +140,13 @@ def with_larger_top_k(
             of a wider search then reach further than a search for the page alone.
         is_together: Whether the question's vector was made together with others, and is made again
             for a page whose order it may change.
+        fetched: How many hits are read from the document store, where the vector store keeps no
+            nodes; None for all. The others are `UnreadHit`.
 
     Raises:
         TypeError: There is no view of it.
     """
+    rest = Rest()
 
     def narrow(query_bundle: QueryBundle) -> VectorIndexRetriever:
         if is_together:
@@ -158,22 +163,22 @@ def with_larger_top_k(
         return not dropped and has_settled_page(scores, size)
 
     def resolve(query_bundle: QueryBundle, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        hits[:] = nodes
-        page = nodes[:size] if is_settled(nodes) else narrow(query_bundle)._retrieve(query_bundle)
+        hits[:] = [*nodes, *rest.hits]
+        page = nodes[:size] if is_settled(hits) else narrow(query_bundle)._retrieve(query_bundle)
         return search.retriever._handle_recursive_retrieval(query_bundle, page)
 
     async def aresolve(
         query_bundle: QueryBundle, nodes: list[NodeWithScore]
     ) -> list[NodeWithScore]:
-        hits[:] = nodes
-        if is_settled(nodes):
+        hits[:] = [*nodes, *rest.hits]
+        if is_settled(hits):
             page = nodes[:size]
         else:
             page = await narrow(query_bundle)._aretrieve(query_bundle=query_bundle)
         return await search.retriever._ahandle_recursive_retrieval(query_bundle, page)
 
     def convert(result: VectorStoreQueryResult) -> list[NodeWithScore]:
-        ids[:] = result.ids or ()
+        ids[:] = [*(result.ids or ()), *rest.ids]
         return search.retriever._convert_nodes_to_scored_nodes(result)
 
     hooks = {
@@ -181,7 +186,14 @@ def with_larger_top_k(
         "_handle_recursive_retrieval": resolve,
         "_ahandle_recursive_retrieval": aresolve,
     }
-    return replaced(search.retriever, _top_k(limit) | hooks)
+    return replaced(search.retriever, _top_k(limit) | hooks | _store(search, fetched, rest))
+
+
+def _store(search: VectorSearch, fetched: int | None, rest: Rest) -> dict[str, object]:
+    if fetched is None:
+        return {}
+    node_ids = search.retriever._index.index_struct.nodes_dict
+    return {"_vector_store": PageStore(search.store, node_ids, fetched, rest)}
 
 
 def _top_k(number: int | None) -> dict[str, object]:

@@ -19,7 +19,12 @@ from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 from llama_index.core.settings import Settings
 
-from llama_index_recall_signal._annotation import RetrieverFields, annotated_page, respond
+from llama_index_recall_signal._annotation import (
+    RetrieverFields,
+    annotated_page,
+    is_pool_read,
+    respond,
+)
 from llama_index_recall_signal._backend import (
     AsyncLlamaIndexBackend,
     LlamaIndexBackend,
@@ -293,8 +298,9 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         runtime, embed_model = self._runtime, self._fields.embed_model
+        whole = is_pool_read(runtime.flow)
         with collect_responses() as inside, call_options(NO_OPTIONS) as options:
-            call = self._call(query_bundle, runtime, options)
+            call = self._call(query_bundle, runtime, options, is_pool_read=whole)
             flow = recall_flow(query_bundle.query_str, options.resolve(runtime), call.steps())
             backend = LlamaIndexBackend(query_bundle, embed_model, runtime.workers, runtime)
             with runtime.flow.calibration.running():
@@ -304,8 +310,9 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         runtime, embed_model = self._runtime, self._fields.embed_model
+        whole = is_pool_read(runtime.flow)
         with collect_responses() as inside, call_options(NO_OPTIONS) as options:
-            call = self._call(query_bundle, runtime, options)
+            call = self._call(query_bundle, runtime, options, is_pool_read=whole)
             flow = recall_flow(query_bundle.query_str, options.resolve(runtime), call.steps())
             backend = AsyncLlamaIndexBackend(query_bundle, embed_model, runtime.workers, runtime)
             with runtime.flow.calibration.running():
@@ -315,9 +322,24 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
         page = await runtime.workers.run_if(nodes, is_large=is_large)
         return self._finish(outcome, page, inside, is_plain=call.is_plain, is_async=True)
 
-    def _call(self, bundle: QueryBundle, runtime: LlamaIndexRuntime, options: Options) -> Call:
+    def _call(
+        self,
+        bundle: QueryBundle,
+        runtime: LlamaIndexRuntime,
+        options: Options,
+        *,
+        is_pool_read: bool,
+    ) -> Call:
         fields = self._fields
-        return Call(fields.retriever, bundle, fields, fields.embed_model, runtime.memory, options)
+        return Call(
+            fields.retriever,
+            bundle,
+            fields,
+            fields.embed_model,
+            runtime.memory,
+            options,
+            is_pool_read=is_pool_read,
+        )
 
     def _finish(
         self,

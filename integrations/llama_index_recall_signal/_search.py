@@ -87,6 +87,7 @@ class Call:
         embed_model: The wrapper's encoder.
         memory: The wrapper's checks of its stores.
         options: Those of this call.
+        is_pool_read: Whether anybody reads more of a candidate beyond the page than its score.
     """
 
     def __init__(
@@ -97,10 +98,12 @@ class Call:
         embed_model: BaseEmbedding | None,
         memory: StoreChecks,
         options: Options = NO_OPTIONS,
+        *,
+        is_pool_read: bool = True,
     ) -> None:
         self.retriever, self.bundle, self.pool_size = retriever, bundle, fields.pool_size
         self.k = fields.k if options.k is None else options.k
-        self.arguments = options.arguments
+        self.arguments, self.is_pool_read = options.arguments, is_pool_read
         self.is_together = isinstance(bundle, EmbeddedTogether) and bundle.embedding is not None
         kind = fields.declared_kind
         self.score_key = fields.score_key
@@ -168,6 +171,7 @@ class Call:
                 reader.ids,
                 may_drop=reader.may_drop,
                 is_together=self.is_together,
+                fetched=None if self.is_pool_read or limit == size else size,
             )
         except Exception as error:
             log.warning("preparing a wider search failed: %s", type(original(error)).__name__)

@@ -84,6 +84,11 @@ class CalibrationSource(Protocol):
         """
         ...
 
+    @property
+    def reads_words(self) -> bool:
+        """True where the next query's texts are read, as far as that is known before it."""
+        ...
+
     def entry(self) -> Mapping[str, str | None] | None:
         """Return the part of a report that names the calibration, None without one.
 
@@ -120,6 +125,11 @@ class FixedCalibration:
     ) -> Calibrator | None:
         """Return the calibration."""
         return self.calibrator
+
+    @property
+    def reads_words(self) -> bool:
+        """True where the calibration reads texts."""
+        return bool(getattr(self.calibrator, "reads_words", False))
 
     def entry(self) -> None:
         """Return None: a wrapper's calibration is watched, see `recall_signal._wrapper`."""

@@ -155,6 +155,11 @@ class WatchedCalibration:
             return Uncalibrated(_OTHERS)
         return Uncalibrated(self.watcher.notice or _REASONS.get(self.watcher.status, "it changes"))
 
+    @property
+    def reads_words(self) -> bool:
+        """True where the calibration that judges the next query reads texts."""
+        return bool(getattr(self.watcher.judge, "reads_words", False))
+
     def entry(self) -> dict[str, str | None] | None:
         """Return the part of a report that names the calibration; None where it is off, or fails.
 

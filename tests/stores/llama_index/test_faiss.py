@@ -115,3 +115,27 @@ def test_the_private_map_that_is_read_is_still_there() -> None:
     assert list(store._node_id_to_faiss_id_map.values()) == [0, 1], (
         "FaissMapVectorStore keeps its ids elsewhere: change _positions in stores/faiss.py"
     )
+
+
+@pytest.mark.parametrize("metric", [faiss.METRIC_L2, faiss.METRIC_INNER_PRODUCT])
+@pytest.mark.parametrize("is_map", [False, True])
+async def test_a_page_alone_carries_what_it_carries_beside_its_pool(
+    is_map: bool, metric: int
+) -> None:
+    """Its first query checks the lengths of vectors whose nodes it does not read."""
+    flat = faiss.IndexFlat(DIMENSION, metric)
+    store: Any = FaissVectorStore(flat)
+    if is_map:
+        store = FaissMapVectorStore(faiss.IndexIDMap2(flat))
+    bare = index_with_cosines(store, COSINES).as_retriever(similarity_top_k=4)
+    alone, later = (
+        RecallRetriever(bare).retrieve(QUERY),
+        await RecallRetriever(bare).aretrieve(QUERY),
+    )
+    response = RecallRetriever(bare).recall(QUERY)
+    assert response.cosine_source == "store"
+    for nodes in (alone, later):
+        assert [node.node_id for node in nodes] == [node.node_id for node in response.nodes]
+        assert [node.metadata["recall"] for node in nodes] == [
+            node.metadata["recall"] for node in response.nodes
+        ]
