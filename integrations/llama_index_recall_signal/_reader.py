@@ -145,6 +145,11 @@ class Reader(StoreReader[AnyAdapter]):
         """Return whether the store may leave out hits after it has applied its limit."""
         return self.adapter is None or self.adapter.may_drop
 
+    @property
+    def reads_nodes(self) -> bool:
+        """Return whether more of a hit than its score and its ids is read."""
+        return self.adapter is None or self.adapter.reads_nodes
+
     def access(self, hits: Hits) -> VectorSource:
         """Return the source of further vectors: nodes may carry some in any store."""
         vectors = partial(self._vectors, hits)

@@ -39,7 +39,6 @@ from llama_index_recall_signal._batch import (
 )
 from llama_index_recall_signal._collect import (
     NO_OPTIONS,
-    Options,
     call_options,
     collect_responses,
     parse_options,
@@ -300,7 +299,7 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
         runtime, embed_model = self._runtime, self._fields.embed_model
         whole = is_pool_read(runtime.flow)
         with collect_responses() as inside, call_options(NO_OPTIONS) as options:
-            call = self._call(query_bundle, runtime, options, is_pool_read=whole)
+            call = Call(query_bundle, self._fields, runtime.memory, options, is_pool_read=whole)
             flow = recall_flow(query_bundle.query_str, options.resolve(runtime), call.steps())
             backend = LlamaIndexBackend(query_bundle, embed_model, runtime.workers, runtime)
             with runtime.flow.calibration.running():
@@ -312,7 +311,7 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
         runtime, embed_model = self._runtime, self._fields.embed_model
         whole = is_pool_read(runtime.flow)
         with collect_responses() as inside, call_options(NO_OPTIONS) as options:
-            call = self._call(query_bundle, runtime, options, is_pool_read=whole)
+            call = Call(query_bundle, self._fields, runtime.memory, options, is_pool_read=whole)
             flow = recall_flow(query_bundle.query_str, options.resolve(runtime), call.steps())
             backend = AsyncLlamaIndexBackend(query_bundle, embed_model, runtime.workers, runtime)
             with runtime.flow.calibration.running():
@@ -321,25 +320,6 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
         is_large = are_large([item.node.metadata for item in outcome.items])
         page = await runtime.workers.run_if(nodes, is_large=is_large)
         return self._finish(outcome, page, inside, is_plain=call.is_plain, is_async=True)
-
-    def _call(
-        self,
-        bundle: QueryBundle,
-        runtime: LlamaIndexRuntime,
-        options: Options,
-        *,
-        is_pool_read: bool,
-    ) -> Call:
-        fields = self._fields
-        return Call(
-            fields.retriever,
-            bundle,
-            fields,
-            fields.embed_model,
-            runtime.memory,
-            options,
-            is_pool_read=is_pool_read,
-        )
 
     def _finish(
         self,

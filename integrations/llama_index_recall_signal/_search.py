@@ -13,10 +13,10 @@ from operator import is_
 from typing import ClassVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
+from llama_index_recall_signal._annotation import RetrieverFields
 from llama_index_recall_signal._arms import Arms
 from llama_index_recall_signal._collect import NO_OPTIONS, Options
 from llama_index_recall_signal._internals import (
@@ -37,7 +37,6 @@ from recall_signal._steps.compute import CallStore
 from recall_signal._steps.driver import contained_steps, passed_through
 from recall_signal._steps.failures import original, raise_original
 from recall_signal._text import is_blank
-from recall_signal._wrapper.settings import RetrieverSettings
 from recall_signal.stores import ScoreReading
 
 __all__ = ["Call", "Retrieve"]
@@ -81,10 +80,8 @@ class Call:
     """Call of the wrapped retriever.
 
     Args:
-        retriever: The wrapped retriever.
         bundle: The query.
         fields: The wrapper's settings.
-        embed_model: The wrapper's encoder.
         memory: The wrapper's checks of its stores.
         options: Those of this call.
         is_pool_read: Whether anybody reads more of a candidate beyond the page than its score.
@@ -92,15 +89,14 @@ class Call:
 
     def __init__(
         self,
-        retriever: BaseRetriever,
         bundle: QueryBundle,
-        fields: RetrieverSettings,
-        embed_model: BaseEmbedding | None,
+        fields: RetrieverFields,
         memory: StoreChecks,
         options: Options = NO_OPTIONS,
         *,
         is_pool_read: bool = True,
     ) -> None:
+        retriever = fields.retriever
         self.retriever, self.bundle, self.pool_size = retriever, bundle, fields.pool_size
         self.k = fields.k if options.k is None else options.k
         self.arguments, self.is_pool_read = options.arguments, is_pool_read
@@ -116,7 +112,7 @@ class Call:
             self.arms = Arms(bundle, memory)
             kind = ScoreKind.BM25 if is_keyword_retriever(retriever) else None
         # An arm leaves its vector in the query, which is not for the vectors that nodes carry.
-        self.reader = Reader(replace(bundle), kind, embed_model, memory=memory.own)
+        self.reader = Reader(replace(bundle), kind, fields.embed_model, memory=memory.own)
 
     @property
     def is_plain(self) -> bool:
@@ -163,6 +159,7 @@ class Call:
         reader, hits = self.reader, list[NodeWithScore]()
         try:
             size, limit = yield from contained_steps(self._plan(search))
+            is_whole = self.is_pool_read or reader.reads_nodes
             view = with_larger_top_k(
                 search,
                 limit,
@@ -171,7 +168,7 @@ class Call:
                 reader.ids,
                 may_drop=reader.may_drop,
                 is_together=self.is_together,
-                fetched=None if self.is_pool_read or limit == size else size,
+                fetched=None if is_whole or limit == size else size,
             )
         except Exception as error:
             log.warning("preparing a wider search failed: %s", type(original(error)).__name__)

@@ -11,8 +11,10 @@ from llama_index.core.vector_stores.types import VectorStoreQueryResult
 
 from llama_index_recall_signal import RecallQueryEngine, RecallRetriever, _internals
 from llama_index_recall_signal._unread import UnreadHit
+from llama_index_recall_signal.stores import Hits, StoreAdapter, register_adapter
 from recall_signal import Baseline
 from recall_signal._flow.values import FixedCalibration
+from recall_signal.stores import ScoreReading
 from tests.golden import llama_results
 from tests.golden.world import QUESTIONS
 from tests.llama_index.fakes import (
@@ -115,6 +117,35 @@ def test_a_calibration_gets_the_words_of_all_candidates(name: str) -> None:
     entries = [node.metadata["recall"] for node in found]
     assert entries == [node.metadata["recall"] for node in response.nodes]
     assert entries[0]["confidence"]["term_coverage"] is not None
+
+
+def test_a_calibration_that_may_come_at_any_time_gets_all_texts(
+    documents: CountingDocuments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECALL_SIGNAL_AUTO", "off")
+    wrapped(index(documents), calibration="auto").retrieve(QUERY)
+    assert documents.reads == [40]
+
+
+class ReadingAdapter(StoreAdapter[Any]):
+    """Reads a number that the store's owner keeps in the metadata."""
+
+    def read(self, store: Any, hits: Hits) -> ScoreReading:
+        return ScoreReading([hit.node.metadata["page"] / 100 for hit in hits.nodes], "store")
+
+
+class OwnStore(SimpleVectorStore):
+    """A store with an adapter of its own."""
+
+
+def test_an_adapter_that_reads_nodes_gets_all_of_them(documents: CountingDocuments) -> None:
+    register_adapter(f"{__name__}.OwnStore", ReadingAdapter())
+    context = StorageContext.from_defaults(docstore=documents, vector_store=OwnStore())
+    of = index_with_cosines(COSINES, storage_context=context, store_nodes_override=True)
+    entries = [node.metadata["recall"] for node in wrapped(of).retrieve(QUERY)]
+    assert [entry["cosine"] for entry in entries] == [0.0, 0.01, 0.02]
+    assert entries[0]["confidence"]["top_score"] == 0.39
+    assert documents.reads == [40]
 
 
 def test_a_baseline_reads_none(documents: CountingDocuments) -> None:

@@ -157,8 +157,9 @@ class WatchedCalibration:
 
     @property
     def reads_words(self) -> bool:
-        """True where the calibration that judges the next query reads texts."""
-        return bool(getattr(self.watcher.judge, "reads_words", False))
+        """True where texts are read, or a new calibration that reads them may come meanwhile."""
+        judge = self.watcher.judge
+        return judge is None or self.watcher.learns or bool(getattr(judge, "reads_words", False))
 
     def entry(self) -> dict[str, str | None] | None:
         """Return the part of a report that names the calibration; None where it is off, or fails.

@@ -51,9 +51,12 @@ class StoreAdapter(Generic[Store]):
     Attributes:
         may_drop: Whether the store leaves out hits after it has applied its limit. Where a wider
             search finds fewer than it asked for, the retriever is then called for its own page.
+        reads_nodes: Whether `read` or `vectors` looks at more of a hit's node than its id. Where
+            not, and nobody else does, hits beyond the page come without text and metadata.
     """
 
     may_drop: ClassVar[bool] = False
+    reads_nodes: ClassVar[bool] = True
     gives_vectors: ClassVar[bool] = True
 
     def mode(self, store: Store, mode: str, options: Mapping[str, object]) -> str:  # noqa: ARG002

@@ -21,6 +21,8 @@ class _Store(Protocol):
 class FaissAdapter(DefaultModeAdapter[_Store]):
     """Reads the two FAISS stores."""
 
+    reads_nodes = False
+
     def default_kind(self, store: _Store) -> ScoreKind:
         """Return the kind by the index's own metric."""
         return faiss_kind(store.client)

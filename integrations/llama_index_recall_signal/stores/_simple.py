@@ -25,6 +25,8 @@ class _Store(Protocol):
 class SimpleAdapter(DefaultModeAdapter[_Store]):
     """Reads `SimpleVectorStore`."""
 
+    reads_nodes = False
+
     def default_kind(self, store: object) -> ScoreKind:  # noqa: ARG002
         """Return the cosine."""
         return ScoreKind.COSINE
