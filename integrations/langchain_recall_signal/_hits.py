@@ -6,7 +6,7 @@ import logging
 from functools import partial
 
 from langchain_recall_signal.stores import Hits, StoreAdapter
-from langchain_recall_signal.stores._base import AnyAdapter
+from langchain_recall_signal.stores._base import AnyAdapter, Vectors
 from recall_signal._steps.failures import contained, original
 from recall_signal.stores._reader import StoreReader
 from recall_signal.stores._vectors import VectorSource
@@ -33,5 +33,8 @@ class HitsReader(StoreReader[AnyAdapter]):
         """Return what else the store gives for these hits."""
         vectors = None
         if self.adapter is not None and hits.documents:
-            vectors = partial(self.adapter.vectors, self.store, hits.documents)
+            vectors = partial(self._vectors, self.adapter, hits)
         return self._access(vectors, self.encoder, hits.query_vector, len(hits.documents))
+
+    def _vectors(self, adapter: AnyAdapter, hits: Hits) -> Vectors | None:
+        return adapter.vectors(self.store, hits.identified)

@@ -26,10 +26,13 @@ from langchain_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from recall_signal import ScoreKind
 from recall_signal._flow.backend import Flow
 from recall_signal._steps.compute import CallStore
+from recall_signal._steps.failures import contained, original
 
 __all__ = ["Reader"]
 
 log = logging.getLogger(__name__)
+
+_PAGE_SIZE = {"k"}
 
 
 class Reader(HitsReader):
@@ -143,13 +146,32 @@ class Reader(HitsReader):
         if searched_store(retriever) is not self.store:  # exchanged since this call began
             return retriever
         try:
-            view, self._tapped = tapped(retriever), None
+            view, self._tapped = tapped(retriever, is_indexed=self.tap.is_indexed), None
         except Exception as error:
             log.warning("a store could not be looked into: %s", type(error).__name__)
             return retriever
         if isinstance(retriever, VectorStoreRetriever):
             self._tapped = list(settings.values()), view
         return view
+
+    def ids_of_hits(self, kwargs: Mapping[str, object]) -> Mapping[int, str] | None:
+        """Return the store's ids by places in its index; None where it has to read every hit.
+
+        Args:
+            kwargs: The arguments of the call.
+        """
+        adapter, retriever = self.adapter, self.retriever
+        if not self.tap.is_indexed or adapter is None or kwargs:
+            return None
+        if type(retriever) is not VectorStoreRetriever or retriever.search_type != "similarity":
+            return None
+        if not retriever.search_kwargs.keys() <= _PAGE_SIZE:  # a filter reads documents
+            return None
+        try:
+            return contained(partial(adapter.hit_ids, self.store))
+        except Exception as error:
+            log.warning("a store's ids could not be read: %s", type(original(error)).__name__)
+            return None
 
     def may_drop(self, hits: Hits, limit: int) -> bool:
         """Return whether the store may have left out hits after it had applied its limit.

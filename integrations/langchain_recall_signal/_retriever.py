@@ -304,10 +304,13 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
     ) -> list[Document]:
         runtime = self._runtime
         settings = resolve_options(runtime, k, use_rerank, select)
-        search = Call(runtime.reader, k, kwargs, "invoke", query, _vector).steps()
+        is_pool_read = _responses is not None or run_manager.handlers or settings.reads_pool
+        call = Call(
+            *(runtime.reader, k, kwargs, "invoke", query, _vector), is_pool_read=bool(is_pool_read)
+        )
         backend = LangChainBackend(query, runtime, _config, run_manager)
         with settings.calibration.running():
-            outcome = run_flow(recall_flow(query, settings, search), backend)
+            outcome = run_flow(recall_flow(query, settings, call.steps()), backend)
         page = _finish(outcome, _responses)
         is_plain = _is_plain(kwargs, _config)
         settings.calibration.observe(outcome, is_plain=is_plain, is_async=False)
@@ -330,12 +333,15 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
     ) -> list[Document]:
         runtime = self._runtime
         settings = resolve_options(runtime, k, use_rerank, select)
-        if runtime.reader.waits:  # a request to the store must not block the loop
-            call = await runtime.workers.call(
-                partial(Call, runtime.reader, k, kwargs, "ainvoke", query, _vector)
-            )
-        else:
-            call = Call(runtime.reader, k, kwargs, "ainvoke", query, _vector)
+        is_pool_read = _responses is not None or run_manager.handlers or settings.reads_pool
+        prepared = partial(
+            Call,
+            *(runtime.reader, k, kwargs, "ainvoke", query, _vector),
+            is_pool_read=bool(is_pool_read),
+        )
+        # a request to the store must not block the loop
+        waits = runtime.reader.waits
+        call = await runtime.workers.call(prepared) if waits else prepared()
         backend = AsyncLangChainBackend(query, runtime, _config, run_manager)
         with settings.calibration.running():
             outcome = await run_flow_async(recall_flow(query, settings, call.steps()), backend)

@@ -18,6 +18,7 @@ from langchain_recall_signal._arms.views import EMBEDDING, UNSUPPORTED
 from langchain_recall_signal._introspection import accepted_arguments
 from langchain_recall_signal._reader import Reader
 from langchain_recall_signal._tap import Recorder
+from langchain_recall_signal._unread import PoolHits, Rest
 from langchain_recall_signal.stores import Hits
 from recall_signal import InvalidResultError, ScoreKind
 from recall_signal._flow.backend import Flow
@@ -65,6 +66,7 @@ class Call:
         method: The method by which the wrapped retriever will be called.
         question: The question.
         vector: The question's vector, where it is embedded already.
+        is_pool_read: Whether anybody reads more of a hit beyond the page than its score.
 
     Raises:
         ConfigurationError: An argument is neither an option nor taken by the wrapped retriever.
@@ -78,6 +80,8 @@ class Call:
         method: RunMethod,
         question: str,
         vector: Sequence[float] | None = None,
+        *,
+        is_pool_read: bool = True,
     ) -> None:
         if kwargs:
             check_arguments(kwargs, accepted_arguments(reader.retriever, method))
@@ -87,6 +91,10 @@ class Call:
         is_view = self.target is not reader.retriever
         embedded = (question, vector) if vector is not None and is_view else None
         self.recorder = Recorder(reader.tap, embedded)
+        if is_view and self.k and self.limit != self.k and not is_pool_read:
+            ids = reader.ids_of_hits(kwargs)
+            is_certain = has_certain_order if embedded else has_settled_page
+            self.recorder.rest = None if ids is None else Rest(self.k, ids, is_certain)
         self.kwargs, self.question = kwargs, question
         self.passes_k = self.limit is not None and reader.takes_k[method]
 
@@ -240,7 +248,7 @@ class Call:
 
     def _ties_are_settled(self, hits: Hits) -> bool:
         adapter = self.reader.adapter
-        if adapter is not None and adapter.ties_keep_order:
+        if isinstance(hits, PoolHits) or (adapter is not None and adapter.ties_keep_order):
             return True
         return has_settled_page(hits.scores, self.k)
 
@@ -312,8 +320,9 @@ def _positions(
     hits: what the retriever returns for k. None where something was returned
     that was not a hit.
     """
-    if len(returned) == len(hits) and all(map(is_, returned, hits)):
-        return range(len(hits) if k is None else min(k, len(hits)))
+    count = len(returned)
+    if count <= len(hits) and all(map(is_, returned, hits)):
+        return range(count if k is None else min(k, count))
     found = []
     remaining = enumerate(hits)
     for document in returned:

@@ -22,11 +22,12 @@ from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.config import run_in_executor
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
+from langchain_recall_signal._unread import PageIndex, PoolHits, Rest
 from langchain_recall_signal.stores import Hits
-from langchain_recall_signal.stores._base import SCORED_SEARCH, AnyAdapter
+from langchain_recall_signal.stores._base import SCORED_SEARCH, AnyAdapter, StoreAdapter
 from recall_signal import InvalidResultError
 from recall_signal._steps.failures import contained, original
-from recall_signal._wrapper.views import replaced, view_of
+from recall_signal._wrapper.views import original_of, replaced, view_of
 
 __all__ = [
     "Recorder",
@@ -52,11 +53,13 @@ class Tap:
             one runs, and a scored search inside of it is looked at.
         score_key: Where the plain search puts the scores into the metadata, if it does.
         by_vector: The scored search of a question that is embedded already; None without one.
+        is_indexed: Whether these searches find hits in the store's `index` and read each apart.
     """
 
     search: str | None = SCORED_SEARCH
     score_key: str | None = None
     by_vector: str | None = None
+    is_indexed: bool = False
 
 
 def tap_of(adapter: AnyAdapter, store: VectorStore) -> Tap:
@@ -68,7 +71,8 @@ def tap_of(adapter: AnyAdapter, store: VectorStore) -> Tap:
     scored, by_vector, score_key = search_names(adapter, store)
     if scored != SCORED_SEARCH or by_vector is None or not _belongs(type(store), by_vector):
         by_vector = None
-    return Tap(scored, score_key, by_vector)
+    has_ids = type(adapter).hit_ids is not StoreAdapter.hit_ids
+    return Tap(scored, score_key, by_vector, by_vector is not None and has_ids)
 
 
 def search_names(adapter: AnyAdapter, store: object) -> tuple[str | None, str | None, str | None]:
@@ -113,6 +117,7 @@ class Recorder:
     Attributes:
         tap: The store's searches.
         embedded: The call's question and its vector, where it is embedded already.
+        rest: Receives the hits beyond the page, where nobody reads them; None where all are read.
         seen: Hits of a scored search inside of the call's own.
         query_vector: The vector that was searched with.
         is_closed: Whether the call's own search has returned.
@@ -120,6 +125,7 @@ class Recorder:
 
     tap: Tap = Tap()
     embedded: tuple[str, Sequence[float]] | None = None
+    rest: Rest | None = None
     seen: ScoredDocuments | None = None
     query_vector: Sequence[float] | None = None
     is_closed: bool = False
@@ -146,8 +152,17 @@ class Recorder:
         documents, scores = tuple(zip(*hits, strict=False))[:2] if hits else ((), ())
         if not self.is_closed:
             self.is_closed, self.seen = True, None
-            self._hits = Hits(documents, list(scores), self.query_vector)
+            self._hits = self._with_rest(documents, list(scores))
         return list(documents)
+
+    def _with_rest(self, documents: Sequence[Document], scores: list[float | None]) -> Hits:
+        """Return the hits that were read, and behind them those that were not."""
+        rest = self.rest
+        if rest is None or not rest.places:
+            return Hits(documents, scores, self.query_vector)
+        if len(documents) != rest.size:
+            raise LookupError("the store left out a hit of its index")
+        return PoolHits(documents, rest, self.query_vector)
 
     def after_own_search(self, documents: list[Document]) -> list[Document]:
         """Take the hits of the plain search; some stores put the score into the metadata."""
@@ -175,17 +190,24 @@ def _recorder() -> Recorder:
     return current_recorder.get() or Recorder()
 
 
-def tapped(retriever: Runnable[str, list[Document]]) -> Runnable[str, list[Document]]:
+def tapped(
+    retriever: Runnable[str, list[Document]], *, is_indexed: bool = False
+) -> Runnable[str, list[Document]]:
     """Return the same retriever, settings and bindings included, on a view of its store.
+
+    Args:
+        retriever: The retriever.
+        is_indexed: As in `Tap`.
 
     Raises:
         TypeError: There is no view of the store, or of what holds it.
     """
     if isinstance(retriever, RunnableBindingBase):
-        return replaced(retriever, {"bound": tapped(retriever.bound)})
+        return replaced(retriever, {"bound": tapped(retriever.bound, is_indexed=is_indexed)})
     if not isinstance(retriever, VectorStoreRetriever):
         raise TypeError("only a VectorStoreRetriever is tapped (see exposes_scores)")
-    view = view_of(retriever.vectorstore, _searches, None)
+    methods = _indexed_searches if is_indexed else _searches
+    view = view_of(retriever.vectorstore, methods, None)
     if type(retriever) is VectorStoreRetriever:  # it keeps nothing, and a copy is read faster
         return retriever.model_copy(update={"vectorstore": view})
     return replaced(retriever, {"vectorstore": view})
@@ -204,6 +226,24 @@ def _searches(store_class: type) -> dict[str, _Search]:
         if hasattr(store_class, name):
             made[name] = _seeing_the_vector(getattr(store_class, name))
     return made
+
+
+def _indexed_searches(store_class: type) -> dict[str, object]:
+    """Make the searches of a view of a store that reads what its index finds."""
+    return {**_searches(store_class), "index": property(_index, _assign_index)}
+
+
+def _index(view: Any) -> object:
+    """Return the store's index; where the running call has no use for the rest, of its page."""
+    index = original_of(view).index
+    recorder = current_recorder.get()
+    if recorder is None or recorder.rest is None or recorder.is_closed:
+        return index
+    return PageIndex(index, recorder.rest)
+
+
+def _assign_index(view: Any, index: object) -> None:
+    original_of(view).index = index
 
 
 def _plain_searches(store_class: Any) -> tuple[_Search, _Search]:

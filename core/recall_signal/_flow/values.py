@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 from recall_signal._flow.backend import Flow
 from recall_signal._flow.embedding import EmbeddingCache
+from recall_signal._steps.failures import contained
 from recall_signal.assess import Calibrator
 from recall_signal.confidence import RecallConfidence
 from recall_signal.errors import InvalidResultError
@@ -179,6 +180,16 @@ class FlowSettings(Generic[Item]):
     retriever: str | None = None
     encoder: str | None = None
     own_encoder: str | None = None
+
+    @property
+    def reads_pool(self) -> bool:
+        """True where a query may read the text of a candidate beyond the page."""
+        if self.cache is not None:
+            return True
+        try:
+            return contained(lambda: self.calibration.reads_words)
+        except Exception:  # logged where it is to judge
+            return True
 
 
 @dataclass(slots=True)

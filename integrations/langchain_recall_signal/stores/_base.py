@@ -37,6 +37,11 @@ class Hits:
     scores: Sequence[float | None]
     query_vector: Vector | None = None
 
+    @property
+    def identified(self) -> Sequence[Document]:
+        """Return the hits with the ids by which `StoreAdapter.vectors` finds their vectors."""
+        return self.documents
+
 
 class StoreAdapter(Generic[Store]):
     """Reads one kind of vector store. Most stores need `score_kind` only.
@@ -116,6 +121,15 @@ class StoreAdapter(Generic[Store]):
             store: The store.
             arguments: The arguments of the search (a filter).
             limit: The limit of the search, beyond which nothing has to be counted.
+        """
+        return None
+
+    def hit_ids(self, store: Store) -> Mapping[int, str] | None:  # noqa: ARG002
+        """Return the id of each place in `store.index`, where a search reads its hits by them.
+
+        For stores whose search finds places in an index and then reads each document by itself,
+        so that those of the page are enough where scores are all that is needed of the others.
+        `vectors` may then be given hits that have an `id` and nothing else. None elsewhere.
         """
         return None
 

@@ -132,6 +132,10 @@ class FaissAdapter(StoreAdapter[_Store]):
         """Name the search by a vector, which the scored search calls."""
         return VECTOR_SEARCH
 
+    def hit_ids(self, store: _Store) -> Mapping[int, str]:
+        """Return the ids, by which the search reads each hit from the document store."""
+        return store.index_to_docstore_id
+
     def waits(self, store: _Store) -> bool:
         """Return True while there are lengths to be read: 3 seconds for 300,000 vectors."""
         facts = self._facts.get(store)
