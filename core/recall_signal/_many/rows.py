@@ -194,7 +194,7 @@ class Lists:
         import numpy as np
 
         self._values, self._offsets, self._null = values, offsets, null
-        lengths = np.diff(offsets)
+        lengths = np.diff(offsets).astype(np.int64, copy=False)
         self.sizes: NDArray[np.int64] = lengths if null is None else np.where(null, 0, lengths)
 
     def __len__(self) -> int:
@@ -251,13 +251,13 @@ class Lists:
 class Chunks:
     """The rows of several arrays of lists, one after the other."""
 
-    def __init__(self, parts: list[Lists]) -> None:
+    def __init__(self, parts: list[Table | Lists]) -> None:
         import numpy as np
 
         self._parts = parts
         self._ends = np.cumsum([len(part) for part in parts])
         self.sizes: NDArray[np.int64] = np.concatenate(
-            [np.zeros(0, dtype=np.int32), *(part.sizes for part in parts)]
+            [np.zeros(0, dtype=np.int64), *(part.sizes for part in parts)]
         )
 
     def __len__(self) -> int:
@@ -295,7 +295,7 @@ def _read_lists(given: Any) -> Rows:
     return parts[0] if len(parts) == 1 else Chunks(parts)
 
 
-def _lists(array: pa.Array) -> Lists:
+def _lists(array: pa.Array) -> Table | Lists:
     import numpy as np
     import pyarrow as pa
 
@@ -306,11 +306,28 @@ def _lists(array: pa.Array) -> Lists:
         array = pa.array(array.to_pylist(), pa.list_(pa.float32()))
         kind = array.type
     null = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-    if not pa.types.is_fixed_size_list(kind):
-        return Lists(array.values, array.offsets.to_numpy(), null)
-    width, first = kind.list_size, array.offset
-    offsets = np.arange(first, first + len(array) + 1) * width
-    return Lists(array.values, offsets, null)
+    if pa.types.is_fixed_size_list(kind):
+        width, first = kind.list_size, array.offset
+        offsets = np.arange(first, first + len(array) + 1) * width
+    else:
+        offsets = array.offsets.to_numpy()
+    table = None if null is not None else _table(array.values, offsets)
+    return Lists(array.values, offsets, null) if table is None else Table(table)
+
+
+def _table(values: pa.Array, offsets: NDArray[np.integer[Any]]) -> NDArray[np.floating[Any]] | None:
+    """Return the values of lists of one length, not copied; None where they make no table."""
+    import numpy as np
+    import pyarrow as pa
+
+    lengths = np.diff(offsets)
+    if not (pa.types.is_floating(values.type) and lengths.size and lengths[0]):
+        return None
+    part = values[int(offsets[0]) : int(offsets[-1])]
+    if part.null_count or (lengths != lengths[0]).any():
+        return None
+    table: NDArray[np.floating[Any]] = part.to_numpy().reshape(len(lengths), -1)
+    return table
 
 
 def holds_lists(kind: pa.DataType) -> bool:
