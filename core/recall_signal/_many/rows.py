@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from recall_signal._many.moments import Moments, Scratch, moments_of_lists, moments_of_table
@@ -144,7 +145,7 @@ class Table:
     def __len__(self) -> int:
         return len(self._values)
 
-    @property
+    @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """The same number for each."""
         import numpy as np

@@ -17,7 +17,6 @@ __all__ = [
     "check_counts",
     "joined",
     "with_candidates",
-    "with_counts",
     "with_helping_words",
     "with_logged",
     "words_only_help",
@@ -57,14 +56,6 @@ def check_counts(kind: pa.DataType) -> None:
 
     if not (_is_number(kind) or types.is_null(kind)):
         raise _no_counts(kind)
-
-
-def with_counts(signals: pa.Table) -> pa.Table:
-    """Return signals whose `result_count` is of one type, whatever lists the cosines are."""
-    import pyarrow as pa
-
-    counts = {"result_count": signals["result_count"].cast(pa.int64())}
-    return _changed(signals, counts)
 
 
 def with_candidates(

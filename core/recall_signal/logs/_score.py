@@ -10,7 +10,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
-from itertools import chain
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from threading import Thread
@@ -21,7 +20,7 @@ from recall_signal._safe_text import terminal_text
 from recall_signal.calibration import Calibration
 from recall_signal.calibration._identity import calibration_id
 from recall_signal.errors import ConfigurationError
-from recall_signal.logs._parts import LAST, Result, is_file, part_last, write_part
+from recall_signal.logs._parts import LAST, Result, is_file, levels_of, part_last, write_part
 from recall_signal.logs._schema import require_arrow
 from recall_signal.logs._score_batch import BatchScorer
 from recall_signal.logs._sources import Log, Unit, find_log, naming
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Scored", "score"]
 
-VERSION = 4
+VERSION = 5
 """Of the result; parts of another one are made anew."""
 
 TEXT_ROWS = 262_144
@@ -129,7 +128,8 @@ def score(
             job = Job(found, scorer, result.parts)
             _run(job, units, jobs, progress or _ignore)
             result.finish()
-    return _summary(target, found.names_calibration())
+    levels = levels_of(target)
+    return Scored(target, sum(levels.values()), levels, found.names_calibration())
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,18 +305,3 @@ def _line_length(path: Path) -> float:
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
     return len(sample) / max(1, sample.count(b"\n"))
-
-
-def _summary(path: Path, names_calibration: bool) -> Scored:
-    """Count the rows of each level in a result."""
-    import pyarrow.parquet as pq
-
-    levels: dict[str, int] = {}
-    parts = [path] if path.is_file() else sorted(path.rglob("part-*.parquet"))
-    for part in parts:
-        with pq.ParquetFile(part, read_dictionary=["level"]) as file:
-            batches = file.iter_batches(columns=["level"], use_threads=False)
-            counted = (batch.column(0).value_counts().to_pylist() for batch in batches)
-            for entry in chain.from_iterable(counted):
-                levels[entry["values"]] = levels.get(entry["values"], 0) + entry["counts"]
-    return Scored(path, sum(levels.values()), levels, names_calibration)

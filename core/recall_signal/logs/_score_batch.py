@@ -19,7 +19,6 @@ from recall_signal.logs._logged import (
     check_counts,
     joined,
     with_candidates,
-    with_counts,
     with_helping_words,
     with_logged,
     words_only_help,
@@ -142,18 +141,19 @@ class BatchScorer:
             InvalidInputError: The column is missing, or holds something else; or a name stands
                 twice.
         """
-        twice = sorted({name for name in given.names if given.names.count(name) > 1})
-        if twice:
+        names = given.names
+        if len(set(names)) < len(names):
+            twice = sorted({name for name in names if names.count(name) > 1})
             raise InvalidInputError(
                 f"the log has more than one column {', '.join(twice)}; give each a name of its own"
             )
-        if self.cosines not in given.names:
+        if self.cosines not in names:
             raise InvalidInputError(
                 f"the log has no column {self.cosines}, a list of cosines for each query; its "
-                f"columns are {', '.join(given.names) or 'none'}: name the right one"
+                f"columns are {', '.join(names) or 'none'}: name the right one"
             )
         for name, held in ((self.cosines, "cosines"), (self.scores, "keyword scores")):
-            if name in given.names and not holds_lists(given.field(name).type):
+            if name in names and not holds_lists(given.field(name).type):
                 raise InvalidInputError(
                     f"the column {name} must hold a list of {held} for each query, as numbers, got "
                     f"{given.field(name).type}; name another column, or cast it"
@@ -177,7 +177,7 @@ class BatchScorer:
             calibration=self.calibration,
             term_coverage=coverage,
         )
-        table = with_counts(signals.to_arrow())
+        table = signals.to_arrow()
         if coverage is not None and WORDS_COUNT in names:
             table = self._helped(table, cosines, words_only_help(batch.column(WORDS_COUNT)))
         if self._counts(batch.schema) and cosines.null_count:
