@@ -123,7 +123,7 @@ def main() -> int:
     effort = QUICK if options.quick else Effort()
     sections = []
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        steps = RACES * effort.rounds + effort.imports + 2 * effort.batches
+        steps = RACES * effort.rounds + effort.imports + 3 * effort.batches
         task = progress.add_task("", total=steps)
         for name, measure in SECTIONS.items():
             progress.update(task, description=name)
@@ -246,16 +246,26 @@ def measure_faiss(effort: Effort, tick: Tick) -> list[Row]:
 
 
 def measure_concurrent(effort: Effort, tick: Tick) -> list[Row]:
-    """Many queries at the same time in one event loop, by the clock on the wall."""
+    """Many queries at the same time in one event loop, with a free encoder and with a real one."""
     store, encoder = build_faiss(effort.vectors)
+    free = concurrent_rows("free encoder", store, list(encoder.vectors), effort, tick)
+    memories, questions = build_memories(effort)
+    return free + concurrent_rows("demo's encoder", memories, questions, effort, tick)
+
+
+def concurrent_rows(
+    name: str, store: VectorStore, known: Sequence[str], effort: Effort, tick: Tick
+) -> list[Row]:
+    """Compare the wrapper and an idle one with the bare retriever, by the clock on the wall."""
     page, pool = (store.as_retriever(search_kwargs={"k": k}) for k in (PAGE, POOL))
     retrievers: dict[str, BaseRetriever] = {
         "pool": pool,
+        "idle": IdleWrapper(retriever=pool),
         "recall": RecallRetriever(retriever=page, pool_size=POOL),
     }
-    known = list(encoder.vectors)
     queries = [known[turn % len(known)] for turn in range(effort.concurrent)]
     took: dict[str, list[float]] = {name: [] for name in retrievers}
+    order, shuffle = list(retrievers), random.Random(0).shuffle
 
     async def ask_all(retriever: BaseRetriever) -> float:
         start = perf_counter()
@@ -266,11 +276,16 @@ def measure_concurrent(effort: Effort, tick: Tick) -> list[Row]:
         for retriever in retrievers.values():
             runner.run(ask_all(retriever))
         for _ in range(effort.batches):
-            for name, retriever in [*retrievers.items()] * 3:
-                took[name].append(runner.run(ask_all(retriever)))
+            for _ in range(effort.concurrent // 40 or 1):
+                shuffle(order)
+                for contestant in order:
+                    took[contestant].append(runner.run(ask_all(retrievers[contestant])))
             tick()
-    what = f"FAISS, {effort.concurrent} ainvoke at once, wall"
-    return [compare(what, took["recall"], f"bare, k={POOL}", took["pool"], bar=CONCURRENT_BAR)]
+    what, base = f"FAISS, {effort.concurrent} ainvoke at once, {name}", f"bare, k={POOL}"
+    return [
+        compare(f"{what}, idle wrapper", took["idle"], base, took["pool"]),
+        compare(what, took["recall"], base, took["pool"], bar=CONCURRENT_BAR),
+    ]
 
 
 def measure_llama_index(effort: Effort, tick: Tick) -> list[Row]:
@@ -350,13 +365,8 @@ def bytes_of(ask: Callable[[str], object], queries: Sequence[str]) -> tuple[floa
 
 def measure_batch(effort: Effort, tick: Tick) -> list[Row]:
     """`batch` beside LangChain's own, and beside a loop by hand that asks for no report."""
-    encoder, texts = DemoEmbeddings(), read_memories(effort.texts)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the package's notice of its retirement
-        from langchain_community.vectorstores import FAISS
-
-        store = FAISS.from_texts(texts, encoder)
-    known = read_questions()
+    store, known = build_memories(effort)
+    encoder = store.embeddings
     questions = [known[turn % len(known)] for turn in range(effort.batch)]
     recall = RecallRetriever.from_vectorstore(store, k=PAGE, pool_size=POOL)
 
@@ -560,6 +570,15 @@ def build_faiss(size: int) -> tuple[VectorStore, Lookup]:
 
         ids = [str(document.id) for document in documents]
         return FAISS.from_documents(documents, encoder, ids=ids), encoder
+
+
+def build_memories(effort: Effort) -> tuple[VectorStore, list[str]]:
+    """LangChain's FAISS store with the demo's memories and encoder, and the demo's questions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the package's notice of its retirement
+        from langchain_community.vectorstores import FAISS
+
+        return FAISS.from_texts(read_memories(effort.texts), DemoEmbeddings()), read_questions()
 
 
 def build_llama_index(size: int) -> tuple[Any, Any, Any, list[str]]:
