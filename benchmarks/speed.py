@@ -248,9 +248,9 @@ def measure_faiss(effort: Effort, tick: Tick) -> list[Row]:
 def measure_concurrent(effort: Effort, tick: Tick) -> list[Row]:
     """Many queries at the same time in one event loop, with a free encoder and with a real one."""
     store, encoder = build_faiss(effort.vectors)
-    free = concurrent_rows("free encoder", store, list(encoder.vectors), effort, tick)
+    free = concurrent_rows("FAISS", store, list(encoder.vectors), effort, tick)
     memories, questions = build_memories(effort)
-    return free + concurrent_rows("demo's encoder", memories, questions, effort, tick)
+    return free + concurrent_rows("Demo", memories, questions, effort, tick)
 
 
 def concurrent_rows(
@@ -281,9 +281,9 @@ def concurrent_rows(
                 for contestant in order:
                     took[contestant].append(runner.run(ask_all(retrievers[contestant])))
             tick()
-    what, base = f"FAISS, {effort.concurrent} ainvoke at once, {name}", f"bare, k={POOL}"
+    what, base = f"{name}, {effort.concurrent} ainvoke at once", f"bare, k={POOL}"
     return [
-        compare(f"{what}, idle wrapper", took["idle"], base, took["pool"]),
+        compare(f"{what}, idle", took["idle"], base, took["pool"]),
         compare(what, took["recall"], base, took["pool"], bar=CONCURRENT_BAR),
     ]
 
@@ -428,8 +428,8 @@ SECTIONS: dict[str, Callable[[Effort, Tick], list[Row]]] = {
     "assess_many": measure_assess_many,
     "InMemory": measure_in_memory,
     "FAISS": measure_faiss,
-    "concurrent": measure_concurrent,
     "memory": measure_memory,
+    "concurrent": measure_concurrent,
     "LlamaIndex": measure_llama_index,
     "batch": measure_batch,
     "import": measure_import,
@@ -741,7 +741,8 @@ COLUMNS: tuple[tuple[str, Literal["left", "right"]], ...] = (
 CAPTION = f"""\
 Medians of processor time on one thread; with several threads, of time on the wall.
 One embedding: a question of the demo, by the demo's encoder. assess_many: 10,000 x {POOL} cosines.
-Stores: 10,000 vectors of {DIMENSIONS} dimensions; the batch has the demo's memories and encoder.
+Stores: 10,000 vectors of {DIMENSIONS} dimensions, and an encoder that is free.
+Demo, batch: FAISS with the demo's 200 memories and its encoder. At once: time on the wall.
 RecallRetriever: k={PAGE}, pool_size={POOL}.
 Idle wrapper: a retriever around the bare one (k={POOL}) that does nothing else.
 Memory: of one call, by tracemalloc; held: by what it returned."""
