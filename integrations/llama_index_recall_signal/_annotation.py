@@ -16,7 +16,6 @@ from llama_index_recall_signal._listener import is_heard
 from llama_index_recall_signal._nodes import annotated, content, encoded_text, id_of, prompt_text
 from llama_index_recall_signal._response import RecallResponse
 from recall_signal._flow.values import FlowSettings, Outcome
-from recall_signal._steps.failures import contained
 from recall_signal._wrapper.learning import is_learning
 from recall_signal._wrapper.settings import RESERVED_KEYS, RetrieverSettings, SignalSettings
 
@@ -58,15 +57,9 @@ def flow_settings(settings: SignalSettings, *, encodes: bool) -> FlowSettings[No
 def is_pool_read(settings: FlowSettings[NodeWithScore]) -> bool:
     """Return whether anybody may read more of a candidate beyond the page than its score.
 
-    A calibration reads words, an encoder texts; a response and an event, which may be written to a
-    log, have the whole pool.
+    A response and an event, which may be written to a log, have the whole pool.
     """
-    if settings.cache is not None or is_collecting() or is_heard(DISPATCHER):
-        return True
-    try:
-        return contained(lambda: settings.calibration.reads_words)
-    except Exception:  # logged where it is to judge
-        return True
+    return is_collecting() or is_heard(DISPATCHER) or settings.reads_pool
 
 
 def annotated_page(outcome: Outcome[NodeWithScore]) -> list[NodeWithScore]:
