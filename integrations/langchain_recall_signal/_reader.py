@@ -154,18 +154,25 @@ class Reader(HitsReader):
             self._tapped = list(settings.values()), view
         return view
 
-    def ids_of_hits(self, kwargs: Mapping[str, object]) -> Mapping[int, str] | None:
-        """Return the store's ids by places in its index; None where it has to read every hit.
+    def finds_places(self, kwargs: Mapping[str, object]) -> bool:
+        """Return whether a search finds places in an index, and reads nothing to decide on them.
 
         Args:
             kwargs: The arguments of the call.
         """
-        adapter, retriever = self.adapter, self.retriever
-        if not self.tap.is_indexed or adapter is None or kwargs:
-            return None
-        if type(retriever) is not VectorStoreRetriever or retriever.search_type != "similarity":
-            return None
-        if not retriever.search_kwargs.keys() <= _PAGE_SIZE:  # a filter reads documents
+        retriever = self.retriever
+        return (
+            self.tap.is_indexed
+            and not kwargs
+            and type(retriever) is VectorStoreRetriever
+            and retriever.search_type == "similarity"
+            and retriever.search_kwargs.keys() <= _PAGE_SIZE  # a filter reads documents
+        )
+
+    def ids_of_hits(self) -> Mapping[int, str] | None:
+        """Return the store's ids by places in its index; None where they cannot be read."""
+        adapter = self.adapter
+        if adapter is None:
             return None
         try:
             return contained(partial(adapter.hit_ids, self.store))

@@ -18,7 +18,7 @@ from langchain_recall_signal._arms.views import EMBEDDING, UNSUPPORTED
 from langchain_recall_signal._introspection import accepted_arguments
 from langchain_recall_signal._reader import Reader
 from langchain_recall_signal._tap import Recorder
-from langchain_recall_signal._unread import PoolHits, Rest
+from langchain_recall_signal._unread import PageOnlyError, PoolHits, Rest
 from langchain_recall_signal.stores import Hits
 from recall_signal import InvalidResultError, ScoreKind
 from recall_signal._flow.backend import Flow
@@ -91,10 +91,10 @@ class Call:
         is_view = self.target is not reader.retriever
         embedded = (question, vector) if vector is not None and is_view else None
         self.recorder = Recorder(reader.tap, embedded)
-        if is_view and self.k and self.limit != self.k and not is_pool_read:
-            ids = reader.ids_of_hits(kwargs)
+        is_whole = is_pool_read or not is_view or self.limit == self.k
+        if self.k and not is_whole and reader.finds_places(kwargs):
             is_certain = has_certain_order if embedded else has_settled_page
-            self.recorder.rest = None if ids is None else Rest(self.k, ids, is_certain)
+            self.recorder.rest = Rest(self.k, reader.ids_of_hits, is_certain)
         self.kwargs, self.question = kwargs, question
         self.passes_k = self.limit is not None and reader.takes_k[method]
 
@@ -127,6 +127,9 @@ class Call:
             documents = validate_page(returned, Document)
         except Exception as error:
             raised = original(error)
+            if isinstance(raised, PageOnlyError):
+                self.recorder = Recorder(reader.tap, self.recorder.embedded)
+                return (yield from self._single())
             if self.recorder.embedded is not None:
                 log.warning("searching by a vector failed: %s", type(raised).__name__)
                 self.recorder = Recorder(reader.tap)  # the question is embedded once more, alone

@@ -22,7 +22,7 @@ from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.config import run_in_executor
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
-from langchain_recall_signal._unread import PageIndex, PoolHits, Rest
+from langchain_recall_signal._unread import PageIndex, PageOnlyError, PoolHits, Rest
 from langchain_recall_signal.stores import Hits
 from langchain_recall_signal.stores._base import SCORED_SEARCH, AnyAdapter, StoreAdapter
 from recall_signal import InvalidResultError
@@ -160,8 +160,8 @@ class Recorder:
         rest = self.rest
         if rest is None or not rest.places:
             return Hits(documents, scores, self.query_vector)
-        if len(documents) != rest.size:
-            raise LookupError("the store left out a hit of its index")
+        if not rest.is_page(documents, scores):
+            raise PageOnlyError("the store changed what its index had found")
         return PoolHits(documents, rest, self.query_vector)
 
     def after_own_search(self, documents: list[Document]) -> list[Document]:

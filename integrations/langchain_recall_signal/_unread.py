@@ -16,7 +16,11 @@ from langchain_core.documents import Document
 from langchain_recall_signal.stores import Hits
 from recall_signal.stores import Vector
 
-__all__ = ["PageIndex", "PoolHits", "Rest", "UnreadDocument"]
+__all__ = ["PageIndex", "PageOnlyError", "PoolHits", "Rest", "UnreadDocument"]
+
+
+class PageOnlyError(LookupError):
+    """A search gave something else than the page of its index: it has to read every hit."""
 
 
 @dataclass(slots=True)
@@ -25,18 +29,23 @@ class Rest:
 
     Attributes:
         size: How many hits make the page.
-        ids: The store's ids by places in its index.
+        read_ids: Returns the store's ids by places in its index; None where it has none now.
         is_certain: Returns whether scores of this order bring the page of a search for it alone.
-        scores: The index's own numbers, those of the page among them; empty where every hit
-            was read.
-        places: Places in the index of the hits beyond the page.
+        ids: These ids, as they were at the search.
+        scores: The index's own numbers of all hits; empty where every hit was read.
+        places: Their places in the index.
     """
 
     size: int
-    ids: Mapping[int, str]
+    read_ids: Callable[[], Mapping[int, str] | None]
     is_certain: Callable[[Sequence[float | None], int], bool]
+    ids: Mapping[int, str] = field(default_factory=dict)
     scores: list[float] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
+
+    def is_page(self, documents: Sequence[Document], scores: Sequence[float | None]) -> bool:
+        """Return whether a store's hits are the page, with the index's own numbers."""
+        return len(documents) == self.size and list(scores) == self.scores[: self.size]
 
 
 class PageIndex:
@@ -52,10 +61,14 @@ class PageIndex:
     __slots__ = ("_index", "_rest")
 
     def __init__(self, index: Any, rest: Rest) -> None:
-        self._index, self._rest = index, rest
+        object.__setattr__(self, "_index", index)
+        object.__setattr__(self, "_rest", rest)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._index, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(self._index, name, value)
 
     def search(self, vectors: Any, k: int, **options: Any) -> tuple[Any, Any]:
         """Search for one vector."""
@@ -66,7 +79,10 @@ class PageIndex:
             found = found[: found.index(-1)]
         if len(found) <= size or not rest.is_certain(numbers, size):
             return scores, places
-        rest.scores, rest.places = numbers[: len(found)], found[size:]
+        ids = rest.read_ids()
+        if ids is None:
+            return scores, places
+        rest.ids, rest.scores, rest.places = ids, numbers[: len(found)], found
         return scores[:, :size], places[:, :size]
 
 
@@ -96,11 +112,19 @@ class PoolHits(Hits):
     __slots__ = ("_page", "_rest")
 
     def __init__(self, page: Sequence[Document], rest: Rest, query_vector: Vector | None) -> None:
-        super().__init__([*page, *[_UNREAD] * len(rest.places)], rest.scores, query_vector)
+        unread = len(rest.places) - len(page)
+        super().__init__([*page, *[_UNREAD] * unread], rest.scores, query_vector)
         self._page, self._rest = page, rest
 
     @property
     def identified(self) -> Sequence[Document]:
-        """Return the documents of the page, and the ids of the others."""
-        ids = map(self._rest.ids.get, self._rest.places)
-        return [*self._page, *(cast("Document", UnreadDocument(id_)) for id_ in ids)]
+        """Return the documents of the page, and the ids of the others.
+
+        Documents that do not know the store's ids for them, as those of old stores, have none; nor
+        have the others then, as if they had been read.
+        """
+        ids = [*map(self._rest.ids.get, self._rest.places)]
+        if any(document.id != id_ for document, id_ in zip(self._page, ids, strict=False)):
+            return self.documents
+        others = ids[len(self._page) :]
+        return [*self._page, *(cast("Document", UnreadDocument(id_)) for id_ in others)]
