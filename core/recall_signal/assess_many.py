@@ -125,10 +125,7 @@ class Assessments:
                 indices = _with_nulls(codes, codes < 0)
                 columns[name] = pa.DictionaryArray.from_arrays(indices, pa.array(names))
             elif (values := getattr(self, name)) is not None:
-                is_whole = values.dtype.kind == "i"
-                columns[name] = (
-                    pa.array(values) if is_whole else _with_nulls(values, values != values)
-                )
+                columns[name] = _with_nulls(values, values != values)  # NaN is no figure
         return pa.table(columns)
 
 

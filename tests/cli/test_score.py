@@ -54,7 +54,7 @@ def test_a_log_of_calibrated_levels_is_noted(log: Path, tmp_path: Path) -> None:
     pq.write_table(table.append_column("calibration", [["c1"] * len(table)]), log)
     fitted().save(tmp_path / "fit.json")
     result = invoke("score", log, "-o", tmp_path / "out")
-    assert "give it with --calibration FILE" in " ".join(result.stderr.split())
+    assert "Give the calibration with --calibration FILE" in " ".join(result.stderr.split())
     result = invoke("score", log, "-o", tmp_path / "two", "--calibration", tmp_path / "fit.json")
     assert "give it with" not in result.stderr
 

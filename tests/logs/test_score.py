@@ -226,7 +226,66 @@ def test_a_whole_result_is_left_alone(out: str, log: pa.Table, tmp_path: Path) -
     assert first.path.stat().st_mtime_ns == stamp
 
 
-@pytest.mark.parametrize("harm", ["cut", "foreign"])
+def test_a_file_that_no_scoring_has_made_is_left_alone(log: pa.Table, tmp_path: Path) -> None:
+    write_parquet(log, tmp_path / "log.parquet")
+    write_parquet(log, tmp_path / "mine.parquet")
+    (tmp_path / "text.parquet").write_text("something else")
+    for name in ("mine.parquet", "text.parquet"):
+        before = (tmp_path / name).read_bytes()
+        with pytest.raises(ConfigurationError, match=f"{name} is there already"):
+            score(tmp_path / "log.parquet", tmp_path / name)
+        assert (tmp_path / name).read_bytes() == before
+    assert names(tmp_path) == ["log.parquet", "mine.parquet", "text.parquet"]
+
+
+def interrupted(log: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A finished part of a scoring into a file that ended before its last part."""
+    made: list[Path] = []
+
+    def dying(path: Path, *rest: Any) -> int:
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        made.append(path)
+        return write_part(path, *rest)
+
+    write_parquet(log, tmp_path / "log.parquet")
+    with monkeypatch.context() as patched:
+        patched.setattr(score_module, "write_part", dying)
+        with pytest.raises(KeyboardInterrupt):
+            score(tmp_path / "log.parquet", tmp_path / "out.parquet")
+    return made[0]
+
+
+def test_a_damaged_part_is_made_again(
+    log: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = interrupted(log, tmp_path, monkeypatch)
+    part.write_bytes(part.read_bytes()[:-9])
+    score(tmp_path / "log.parquet", tmp_path / "out.parquet")
+    assert read(tmp_path / "out.parquet") == expected(log)
+
+
+def test_a_part_of_unreadable_values_is_named_with_what_to_remove(
+    log: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = interrupted(log, tmp_path, monkeypatch)
+    held = bytearray(part.read_bytes())
+    held[4:400] = bytes(396)
+    part.write_bytes(held)
+    with pytest.raises(ConfigurationError, match=r"remove \.out\.parquet\.parts and score again"):
+        score(tmp_path / "log.parquet", tmp_path / "out.parquet")
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_a_result_that_was_written_again_is_no_result(log: pa.Table, tmp_path: Path) -> None:
+    write_parquet(log, tmp_path / "log.parquet")
+    out = score(tmp_path / "log.parquet", tmp_path / "out.parquet").path
+    pq.write_table(pq.read_table(out).slice(0, 10), out)
+    with pytest.raises(ConfigurationError, match="remove the result and score again"):
+        score(tmp_path / "log.parquet", out)
+
+
+@pytest.mark.parametrize("harm", ["cut", "foreign", "other counts", "no counts"])
 def test_a_damaged_part_of_a_whole_result_is_named(
     harm: str, log: pa.Table, tmp_path: Path
 ) -> None:
@@ -235,14 +294,15 @@ def test_a_damaged_part_of_a_whole_result_is_named(
     if harm == "cut":
         part.write_bytes(part.read_bytes()[:-9])
     else:
-        pq.write_table(log.select(["id"]), part)
+        said = {"other counts": '{"high": 1}', "no counts": "nonsense"}.get(harm)
+        keys = {} if said is None else {"recall_signal.levels": said}
+        pq.write_table(log.select(["id"]).replace_schema_metadata(keys), part)
     with pytest.raises(ConfigurationError, match=f"{part.name} of the result is damaged"):
         score(tmp_path / "log.parquet", tmp_path / "out")
 
 
 def test_other_settings_start_anew(log: pa.Table, tmp_path: Path) -> None:
     write_parquet(log, tmp_path / "log.parquet")
-    (tmp_path / "out.parquet").write_text("something else")
     score(tmp_path / "log.parquet", tmp_path / "out.parquet")
     score(tmp_path / "log.parquet", tmp_path / "out.parquet", calibration=fitted())
     assert read(tmp_path / "out.parquet") == expected(log, fitted())

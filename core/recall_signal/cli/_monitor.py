@@ -15,6 +15,7 @@ from recall_signal._files import SHARED, refuse_other_than_file, write_whole
 from recall_signal._safe_text import terminal_text
 from recall_signal.cli import _options as opt
 from recall_signal.cli._terminal import ProgressBar, Terminal, open_terminal
+from recall_signal.confidence import LEVELS
 from recall_signal.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -123,12 +124,16 @@ def _show(report: LogReport, terminal: Terminal) -> None:
             terminal.out.print(_table(series))
 
 
+def _place(level: str) -> int:
+    return LEVELS.index(level) if level in LEVELS else len(LEVELS)
+
+
 def _table(series: Series) -> Table:
     last = max(series.days)
     day = series.days[last]
     table = Table("", last, "usual", box=None, pad_edge=False, title_justify="left")
     table.add_row("queries", f"{day.rows:,}", "")
-    for level in sorted(day.levels, key=lambda name: -day.levels[name]):
+    for level in sorted(day.levels, key=_place):
         table.add_row(Text(terminal_text(level)), f"{day.level_share(level):.0%}", "")
     compared = series.comparisons[-1] if series.comparisons else None
     if compared is not None and compared.day == last:

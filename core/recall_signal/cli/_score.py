@@ -58,8 +58,8 @@ def score(
             _show(scored, terminal)
         if loaded is None and scored.names_calibration:
             terminal.note(
-                "A calibration decided levels of this log, and none of these: give it with "
-                "--calibration FILE"
+                "A calibration decided the levels in this log; those above are by the default "
+                "thresholds. Give the calibration with --calibration FILE"
             )
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["Result", "is_file", "levels_of", "part_last", "write_part"]
+__all__ = ["Result", "is_file", "is_part", "levels_of", "part_last", "write_part"]
 
 SUCCESS = "_SUCCESS"
 PLAN = "recall_signal.plan"
@@ -45,8 +45,6 @@ PLAN_BYTES = 1000
 """Most bytes of a plan that are read; it has 32."""
 ROW_GROUP = 131_072
 """Rows that are written together, at least; ten megabytes where no texts are kept."""
-WRITE_ROWS = 8192
-"""Rows after which the writer looks whether a page is full; at 1,024 it takes a tenth longer."""
 
 
 def is_file(path: Path) -> bool:
@@ -96,7 +94,7 @@ class Result:
         with _held(lock, self.path):
             done = self._is_whole()
             if not done:
-                self._refuse_a_folder()
+                self._refuse_what_is_there()
                 self._prepare()
             yield done
             self._clear()
@@ -130,7 +128,7 @@ class Result:
     def _is_whole(self) -> bool:
         if self.path.is_dir():
             return self._is_plan(self.path / SUCCESS)
-        return self.is_file and self.path.is_file() and _metadata(self.path).get(PLAN) == self.plan
+        return self.is_file and self.path.is_file() and _footer(self.path)[0].get(PLAN) == self.plan
 
     def _is_plan(self, path: Path) -> bool:
         """Return True where this file holds the plan."""
@@ -138,7 +136,13 @@ class Result:
             return read_bounded(path, PLAN_BYTES, follow=False) == self.plan.encode()
         return False
 
-    def _refuse_a_folder(self) -> None:
+    def _refuse_what_is_there(self) -> None:
+        """Refuse a folder, and a file that no scoring has made; an older result is replaced."""
+        if self.path.is_file() and PLAN not in _footer(self.path)[0]:
+            raise ConfigurationError(
+                f"{terminal_text(self.path.name)} is there already, and no scoring has made it; "
+                "remove it, or give another"
+            )
         if self.path.is_dir():
             raise ConfigurationError(
                 f"{terminal_text(self.path.name)} is a folder already, and not the result of this "
@@ -148,8 +152,11 @@ class Result:
     def finish(self) -> None:
         """Give the result its name."""
         if self.is_file:
+            parts = sorted(self.parts.rglob("part-*.parquet"))
+            holder = terminal_text(self.parts.name)
+            keys = {PLAN: self.plan, LEVELS: json.dumps(_summed(parts, holder))}
             with replacing(self.path, SHARED) as beside:
-                _join(sorted(self.parts.rglob("part-*.parquet")), beside, self.plan)
+                _join(parts, beside, keys, holder)
             return
         write_whole(self.parts / SUCCESS, self.plan, SHARED)
         self.parts.rename(self.path)
@@ -192,27 +199,45 @@ def _counted(levels: pa.ChunkedArray) -> dict[str, int]:
 
 
 def levels_of(result: Path) -> dict[str, int]:
-    """Return how many rows of a whole result have which level, as its parts say."""
-    paths = [result] if result.is_file() else sorted(result.rglob("part-*.parquet"))
-    return dict(_summed(paths))
-
-
-def _summed(parts: Iterable[Path]) -> Counter[str]:
-    """Add up what parts say.
+    """Return how many rows of a whole result have which level, as its parts say.
 
     Raises:
-        ConfigurationError: One of them says nothing.
+        ConfigurationError: One of them is damaged, or none of ours.
     """
+    paths = [result] if result.is_file() else sorted(result.rglob("part-*.parquet"))
+    return dict(_summed(paths, "the result"))
+
+
+def is_part(path: Path) -> bool:
+    """Return True for a finished part, by what its end says."""
+    return _levels(path) is not None
+
+
+def _summed(parts: Iterable[Path], holder: str) -> Counter[str]:
     levels: Counter[str] = Counter()
     for part in parts:
-        said = _metadata(part).get(LEVELS)
+        said = _levels(part)
         if said is None:
-            raise ConfigurationError(
-                f"{terminal_text(part.name)} of the result is damaged, or was put there by "
-                "something else; remove the result and score again"
-            )
-        levels.update(json.loads(said))
+            raise _damaged(part, holder)
+        levels.update(said)
     return levels
+
+
+def _levels(part: Path) -> dict[str, int] | None:
+    """Return how many rows of a part have which level; None where it does not say so."""
+    keys, rows = _footer(part)
+    with suppress(ValueError, TypeError):
+        levels = json.loads(keys[LEVELS]) if LEVELS in keys else None
+        if type(levels) is dict and sum(levels.values()) == rows:
+            return levels
+    return None
+
+
+def _damaged(part: Path, holder: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{terminal_text(part.name)} of {holder} is damaged, or was put there by something else; "
+        f"remove {holder} and score again"
+    )
 
 
 def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -233,34 +258,45 @@ def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 def part_last(path: Path) -> bool:
     """Return True for the last part of a text file."""
-    return LAST in _metadata(path)
+    return LAST in _footer(path)[0]
 
 
-def _metadata(path: Path) -> dict[str, str]:
+def _footer(path: Path) -> tuple[dict[str, str], int]:
+    """Return the keys and the rows of a Parquet file; none where it cannot be read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with suppress(pa.ArrowException, OSError):
-        keys = pq.read_metadata(path).metadata or {}
-        return {
+        found = pq.read_metadata(path)
+        keys = {
             key.decode("utf-8", "replace"): value.decode("utf-8", "replace")
-            for key, value in keys.items()
+            for key, value in (found.metadata or {}).items()
         }
-    return {}
+        return keys, found.num_rows
+    return {}, 0
 
 
-def _join(parts: list[Path], target: Path, plan: str) -> None:
+def _join(parts: list[Path], target: Path, keys: Mapping[str, str], holder: str) -> None:
     """Write the parts one after the other into one file."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(parts[0]) as file:
         schema = file.schema_arrow
-    keys = {PLAN: plan, LEVELS: json.dumps(_summed(parts))}
     with _writer(target, schema, keys) as writer:
         for part in parts:
-            with pq.ParquetFile(part) as file:
-                for batch in file.iter_batches(use_threads=False):
-                    writer.write_batch(batch, row_group_size=ROW_GROUP)
+            for batch in _read(part, holder):
+                writer.write_batch(batch, row_group_size=ROW_GROUP)
+
+
+def _read(part: Path, holder: str) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(part) as file:
+            yield from file.iter_batches(ROW_GROUP, use_threads=False)
+    except (pa.ArrowException, OSError):
+        raise _damaged(part, holder) from None
 
 
 def _writer(path: Path, schema: pa.Schema, keys: Mapping[str, str]) -> pq.ParquetWriter:
@@ -268,9 +304,9 @@ def _writer(path: Path, schema: pa.Schema, keys: Mapping[str, str]) -> pq.Parque
     import pyarrow.parquet as pq
 
     marked = schema.with_metadata(dict(keys))
-    # Rounded figures and names repeat, in no order: codes of a dictionary are as small as a
-    # compression makes them, within a tenth, and statistics find nothing. A kept column may hold
-    # anything, and its statistics may find the rows of a day.
+    # Rounded figures and names repeat, in no order: a compression of the codes of a dictionary
+    # saves a byte a row, and statistics find nothing. A kept column may hold anything, and its
+    # statistics may find the rows of a day.
     scored = [name for name in schema.names if name in SCORED]
     kept = [name for name in _leaves(schema) if name not in SCORED]
     return pq.ParquetWriter(
@@ -279,7 +315,6 @@ def _writer(path: Path, schema: pa.Schema, keys: Mapping[str, str]) -> pq.Parque
         compression=dict.fromkeys(scored, "none") | dict.fromkeys(kept, "zstd"),
         use_dictionary=scored,
         write_statistics=kept,
-        write_batch_size=WRITE_ROWS,
     )
 
 

@@ -20,7 +20,15 @@ from recall_signal._safe_text import terminal_text
 from recall_signal.calibration import Calibration
 from recall_signal.calibration._identity import calibration_id
 from recall_signal.errors import ConfigurationError
-from recall_signal.logs._parts import LAST, Result, is_file, levels_of, part_last, write_part
+from recall_signal.logs._parts import (
+    LAST,
+    Result,
+    is_file,
+    is_part,
+    levels_of,
+    part_last,
+    write_part,
+)
 from recall_signal.logs._schema import require_arrow
 from recall_signal.logs._score_batch import BatchScorer
 from recall_signal.logs._sources import Log, Unit, find_log, naming
@@ -156,7 +164,7 @@ class Job:
         """Make the parts of a unit one by one; yields about how much of it is done."""
         if unit.group is not None:
             path = self._part(unit, unit.group)
-            if not path.exists():
+            if not is_part(path):
                 write_part(path, self._scored(unit), self._schema(), {})
         else:
             yield from self._text_steps(unit)
@@ -165,7 +173,7 @@ class Job:
     def _text_steps(self, unit: Unit) -> Iterator[int]:
         """Make the parts of a text file; where a part ends is known by its rows alone."""
         place = 0
-        while (path := self._part(unit, place)).exists():
+        while is_part(path := self._part(unit, place)):
             if part_last(path):
                 return
             place += 1
