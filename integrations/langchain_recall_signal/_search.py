@@ -94,7 +94,7 @@ class Call:
         is_whole = is_pool_read or not is_view or self.limit == self.k
         if self.k and not is_whole and reader.finds_places(kwargs):
             is_certain = has_certain_order if embedded else has_settled_page
-            self.recorder.rest = Rest(self.k, reader.ids_of_hits, is_certain)
+            self.recorder.rest = Rest(self.k, self.limit, reader.ids_of_hits, is_certain)
         self.kwargs, self.question = kwargs, question
         self.passes_k = self.limit is not None and reader.takes_k[method]
 

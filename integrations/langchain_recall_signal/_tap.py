@@ -28,6 +28,7 @@ from langchain_recall_signal.stores._base import SCORED_SEARCH, AnyAdapter, Stor
 from recall_signal import InvalidResultError
 from recall_signal._steps.failures import contained, original
 from recall_signal._wrapper.views import original_of, replaced, view_of
+from recall_signal.stores._reader import covers_reading, home_of
 
 __all__ = [
     "Recorder",
@@ -72,7 +73,8 @@ def tap_of(adapter: AnyAdapter, store: VectorStore) -> Tap:
     if scored != SCORED_SEARCH or by_vector is None or not _belongs(type(store), by_vector):
         by_vector = None
     has_ids = type(adapter).hit_ids is not StoreAdapter.hit_ids
-    return Tap(scored, score_key, by_vector, by_vector is not None and has_ids)
+    is_indexed = by_vector is not None and has_ids and covers_reading(type(adapter), "hit_ids")
+    return Tap(scored, score_key, by_vector, is_indexed)
 
 
 def search_names(adapter: AnyAdapter, store: object) -> tuple[str | None, str | None, str | None]:
@@ -98,13 +100,9 @@ def _search_names(adapter: AnyAdapter, store: Any) -> tuple[str | None, str | No
 
 def _belongs(store_class: type[VectorStore], by_vector: str) -> bool:
     """Return whether the class with the scored search has the search by vector as well."""
-    home = _home(store_class, SCORED_SEARCH)
-    twin = _home(store_class, f"a{SCORED_SEARCH}")
-    return home is _home(store_class, by_vector) and twin in (home, VectorStore)
-
-
-def _home(store_class: type, name: str) -> type | None:
-    return next((line for line in store_class.__mro__ if name in vars(line)), None)
+    home = home_of(store_class, SCORED_SEARCH)
+    twin = home_of(store_class, f"a{SCORED_SEARCH}")
+    return home is home_of(store_class, by_vector) and twin in (home, VectorStore)
 
 
 @dataclass(slots=True)
@@ -234,10 +232,12 @@ def _indexed_searches(store_class: type) -> dict[str, object]:
 
 
 def _index(view: Any) -> object:
-    """Return the store's index; where the running call has no use for the rest, of its page."""
+    """Return the store's index; in a search that has no use for the rest, one of its page."""
     index = original_of(view).index
     recorder = current_recorder.get()
     if recorder is None or recorder.rest is None or recorder.is_closed:
+        return index
+    if recorder.query_vector is None:  # not yet: whoever embeds may search the index as well
         return index
     return PageIndex(index, recorder.rest)
 

@@ -29,6 +29,7 @@ class Rest:
 
     Attributes:
         size: How many hits make the page.
+        limit: How many the search is to bring.
         read_ids: Returns the store's ids by places in its index; None where it has none now.
         is_certain: Returns whether scores of this order bring the page of a search for it alone.
         ids: These ids, as they were at the search.
@@ -37,6 +38,7 @@ class Rest:
     """
 
     size: int
+    limit: int | None
     read_ids: Callable[[], Mapping[int, str] | None]
     is_certain: Callable[[Sequence[float | None], int], bool]
     ids: Mapping[int, str] = field(default_factory=dict)
@@ -71,9 +73,17 @@ class PageIndex:
         setattr(self._index, name, value)
 
     def search(self, vectors: Any, k: int, **options: Any) -> tuple[Any, Any]:
-        """Search for one vector."""
+        """Search for one vector.
+
+        Raises:
+            PageOnlyError: The index was searched for this page before.
+        """
         scores, places = self._index.search(vectors, k, **options)
         rest, size = self._rest, self._rest.size
+        if rest.places:
+            raise PageOnlyError("the store searched its index twice")
+        if k != rest.limit or not hasattr(scores, "shape"):
+            return scores, places
         numbers, found = scores[0].tolist(), places[0].tolist()
         if -1 in found:  # the index holds fewer
             found = found[: found.index(-1)]

@@ -19,7 +19,7 @@ from recall_signal import ScoreKind
 from recall_signal._flow.values import Candidates, SearchFlow
 from recall_signal._steps.failures import contained, original
 from recall_signal.stores import ScoreReading
-from recall_signal.stores._reader import StoreReader
+from recall_signal.stores._reader import StoreReader, covers_reading
 from recall_signal.stores._vectors import NormCheck, VectorSource, resolve_cosines
 
 __all__ = ["Reader", "StoreChecks", "reader_of"]
@@ -148,7 +148,10 @@ class Reader(StoreReader[AnyAdapter]):
     @property
     def reads_nodes(self) -> bool:
         """Return whether more of a hit than its score and its ids is read."""
-        return self.adapter is None or self.adapter.reads_nodes
+        adapter = self.adapter
+        if adapter is None or adapter.reads_nodes:
+            return True
+        return not covers_reading(type(adapter), "reads_nodes")
 
     def access(self, hits: Hits) -> VectorSource:
         """Return the source of further vectors: nodes may carry some in any store."""

@@ -12,6 +12,7 @@ from llama_index.core.vector_stores.types import VectorStoreQueryResult
 from llama_index_recall_signal import RecallQueryEngine, RecallRetriever, _internals
 from llama_index_recall_signal._unread import UnreadHit
 from llama_index_recall_signal.stores import Hits, StoreAdapter, register_adapter
+from llama_index_recall_signal.stores._simple import SimpleAdapter
 from recall_signal import Baseline
 from recall_signal._flow.values import FixedCalibration
 from recall_signal.stores import ScoreReading
@@ -134,12 +135,21 @@ class ReadingAdapter(StoreAdapter[Any]):
         return ScoreReading([hit.node.metadata["page"] / 100 for hit in hits.nodes], "store")
 
 
+class DerivedAdapter(SimpleAdapter):
+    """Reads more of a hit than its parent does, which says that it reads no nodes."""
+
+    read = ReadingAdapter.read
+
+
 class OwnStore(SimpleVectorStore):
     """A store with an adapter of its own."""
 
 
-def test_an_adapter_that_reads_nodes_gets_all_of_them(documents: CountingDocuments) -> None:
-    register_adapter(f"{__name__}.OwnStore", ReadingAdapter())
+@pytest.mark.parametrize("adapter", [ReadingAdapter(), DerivedAdapter()], ids=["own", "derived"])
+def test_an_adapter_that_reads_nodes_gets_all_of_them(
+    adapter: StoreAdapter[Any], documents: CountingDocuments
+) -> None:
+    register_adapter(f"{__name__}.OwnStore", adapter)
     context = StorageContext.from_defaults(docstore=documents, vector_store=OwnStore())
     of = index_with_cosines(COSINES, storage_context=context, store_nodes_override=True)
     entries = [node.metadata["recall"] for node in wrapped(of).retrieve(QUERY)]

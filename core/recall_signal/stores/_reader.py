@@ -24,7 +24,7 @@ from recall_signal.stores._vectors import (
     resolve_cosines,
 )
 
-__all__ = ["StoreReader"]
+__all__ = ["StoreReader", "covers_reading", "home_of"]
 
 log = logging.getLogger(__name__)
 
@@ -209,3 +209,22 @@ class StoreReader(Generic[Adapter]):
 def _failed(error: Exception) -> ScoreReading:
     log.warning("reading the store's scores failed: %s", type(original(error)).__name__)
     return ScoreReading(None, reason="adapter_failed")
+
+
+def covers_reading(adapter_class: type, name: str) -> bool:
+    """Return whether what an adapter says of its reading is said of the reading that it does.
+
+    A class that derives from an adapter, and reads hits in its own way, has to say it again.
+
+    Args:
+        adapter_class: The adapter's.
+        name: The attribute that says it.
+    """
+    said = home_of(adapter_class, name)
+    homes = (home_of(adapter_class, reading) for reading in ("read", "vectors"))
+    return said is not None and all(home is None or issubclass(said, home) for home in homes)
+
+
+def home_of(of: type, name: str) -> type | None:
+    """Return the class in whose body an attribute stands."""
+    return next((line for line in of.__mro__ if name in vars(line)), None)

@@ -11,6 +11,8 @@ from langchain_community.vectorstores import FAISS
 
 from langchain_recall_signal import RecallRetriever
 from langchain_recall_signal.stores import StoreAdapter, register_adapter
+from langchain_recall_signal.stores._faiss import FaissAdapter
+from recall_signal.stores import ScoreReading
 from recall_signal.testing import vectors_with_cosines
 from tests.langchain.fakes import (
     DIMENSION,
@@ -124,3 +126,95 @@ def test_a_store_may_set_an_attribute_of_its_index() -> None:
     store.add_documents(documents(60))
     assert entry(wrapped(store).recall(QUERY).documents[0])["confidence"]["level"] != "unknown"
     assert entry(wrapped(store).invoke(QUERY)[0])["confidence"]["level"] != "unknown"
+
+
+class Feedback(FAISS):
+    """Moves a question towards what its index finds for it."""
+
+    def _embed_query(self, text: str) -> list[float]:
+        asked = np.array([super()._embed_query(text)], np.float32)
+        places = self.index.search(asked, 20)[1][0].tolist()
+        found = [self.index.reconstruct(place) for place in places]
+        moved: list[float] = (asked[0] + np.mean(found, axis=0)).tolist()
+        return moved
+
+
+def test_whoever_embeds_may_search_the_index_as_well() -> None:
+    encoder = encoder_for(UNIT, ASKED)
+    store = Feedback(encoder, faiss.IndexFlatL2(DIMENSION), InMemoryDocstore(), {})
+    store.add_documents(documents(60))
+    bare = store.as_retriever(search_kwargs={"k": 5}).invoke(QUERY)
+    assert [page.id for page in wrapped(store).invoke(QUERY)] == [page.id for page in bare]
+    assert wrapped(store).invoke(QUERY) == wrapped(store).recall(QUERY).documents
+
+
+class Wide(FAISS):
+    """Finds more than it was asked for, and may put it in another order."""
+
+    is_reversed, times = False, 1
+
+    def similarity_search_with_score_by_vector(
+        self, embedding: Any, k: int = 4, *args: Any, **kwargs: Any
+    ) -> Any:
+        for _ in range(self.times):
+            hits = super().similarity_search_with_score_by_vector(embedding, 2 * k, *args, **kwargs)
+        return (hits[::-1] if self.is_reversed else hits)[:k]
+
+    def similarity_search_with_score(self, query: str, *args: Any, **kwargs: Any) -> Any:
+        vector = self._embed_query(query)
+        return self.similarity_search_with_score_by_vector(vector, *args, **kwargs)
+
+    async def asimilarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
+        return self.similarity_search_with_score(*args, **kwargs)
+
+
+@pytest.mark.parametrize("settings", [{}, {"is_reversed": True}, {"times": 2}], ids=str)
+def test_a_search_that_finds_more_than_it_returns(settings: dict[str, Any]) -> None:
+    register_adapter(f"{__name__}.Wide", FaissAdapter())
+    encoder = encoder_for(UNIT, ASKED)
+    store = Wide(encoder, faiss.IndexFlatL2(DIMENSION), InMemoryDocstore(), {})
+    store.add_documents(documents(60))
+    vars(store).update(settings)
+    page = wrapped(store).invoke(QUERY)
+    assert page == wrapped(store).recall(QUERY).documents
+    assert entry(page[0])["confidence"]["result_count"] >= 5
+
+
+class ByMetadata(FaissAdapter):
+    """Reads more of a hit than its parent does, which says what it reads."""
+
+    def read(self, store: Any, hits: Any) -> ScoreReading:
+        return ScoreReading([0.9 - hit.metadata["n"] / 100 for hit in hits.documents], "store")
+
+
+class Numbered(FAISS):
+    """Has an adapter of its own."""
+
+
+def test_an_adapter_that_reads_in_its_own_way_gets_every_document() -> None:
+    register_adapter(f"{__name__}.Numbered", ByMetadata())
+    encoder = encoder_for(UNIT, ASKED)
+    store = Numbered(encoder, faiss.IndexFlatL2(DIMENSION), InMemoryDocstore(), {})
+    store.add_documents(documents(60))
+    page = wrapped(store).invoke(QUERY)
+    assert entry(page[4])["cosine"] == pytest.approx(0.86)
+    assert page == wrapped(store).recall(QUERY).documents
+
+
+FlatIndex: Any = faiss.IndexFlatL2
+
+
+class Listed(FlatIndex):
+    """Returns lists."""
+
+    def search(self, vectors: Any, k: int, **options: Any) -> Any:
+        scores, places = super().search(vectors, k, **options)
+        return scores.tolist(), places.tolist()
+
+
+def test_an_index_may_return_lists() -> None:
+    store = FAISS(encoder_for(UNIT, ASKED), Listed(DIMENSION), InMemoryDocstore(), {})
+    store.add_documents(documents(60))
+    page = wrapped(store).invoke(QUERY)
+    assert page == wrapped(store).recall(QUERY).documents
+    assert entry(page[0])["confidence"]["result_count"] == 50
