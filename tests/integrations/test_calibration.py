@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from inspect import isawaitable
 from typing import Any
 
 import numpy as np
@@ -137,3 +138,22 @@ def test_other_labels_are_fitted_anew(framework: Framework, tmp_path: Any) -> No
     assert dict(more.counts)["labelled queries"] == 40
     with pytest.raises(InvalidInputError, match="a pair of str and str"):
         over(framework).calibrated(path, labelled=[("a question", "yes")])
+
+
+async def outcome(ask: Any, *given: Any, **named: Any) -> Any:
+    made = ask(*given, **named)
+    return await made if isawaitable(made) else made
+
+
+@pytest.mark.parametrize("method", ["calibrate", "acalibrate", "calibrated", "acalibrated"])
+@pytest.mark.parametrize(
+    ("name", "hint"), [("labels", "did you mean labelled"), ("k", "they are documents, past_q")]
+)
+async def test_an_unknown_argument_of_a_fit_is_named(
+    method: str, name: str, hint: str, framework: Framework, tmp_path: Any
+) -> None:
+    """Also where a file would have been read and no fit made."""
+    path = [tmp_path / "fit.json"] if "calibrated" in method else []
+    with pytest.raises(ConfigurationError, match=f"{name} is no argument of a calibration; {hint}"):
+        await outcome(getattr(over(framework), method), *path, **{name: []})
+    assert not list(tmp_path.iterdir())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from inspect import signature
 from math import inf
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -67,9 +69,12 @@ class CalibrationMixin:
         trace hears of these searches.
 
         Args:
-            **given: As in `recall_signal.Calibration.fit`; all of it is optional.
+            **given: As in `recall_signal.Calibration.fit`, all of it optional: `documents`,
+                `past_queries`, `labelled`, `probes`, `encoder`, `seed`, `progress`, `prior`,
+                `max_false_none` and `rerank_scale`.
 
         Raises:
+            ConfigurationError: A name is none of these.
             CalibrationError: The store is empty, the retriever gives no cosines, or there are
                 too few labels for a bound.
         """
@@ -122,12 +127,14 @@ class CalibrationMixin:
             CalibrationError: The file holds something else, and is left alone; or the fit failed.
             OSError: The file cannot be written, or its folder does not exist.
         """
+        _check_fit_arguments(fit_arguments)
         flow = calibrated_flow(path, self._runtime.encoder, fit_arguments)
         performer = _Now(self)
         return self.with_calibration(drive(flow, lambda request: request.by(performer)))
 
     async def acalibrated(self: W, path: str | Path | None = None, **fit_arguments: Any) -> W:
         """`calibrated`, asynchronously."""
+        _check_fit_arguments(fit_arguments)
         flow = calibrated_flow(path, self._runtime.encoder, fit_arguments)
         performer = _NowAsync(self)
         return self.with_calibration(await drive_async(flow, lambda request: request.by(performer)))
@@ -201,7 +208,21 @@ def _seconds(timeout: object) -> float | None:
     return None if is_endless else require_number("timeout", timeout)
 
 
+def _check_fit_arguments(given: dict[str, Any]) -> None:
+    """Refuse what is no argument of a fit.
+
+    Raises:
+        ConfigurationError: A name is misspelt, or another one.
+    """
+    known = [*signature(Calibration.fit).parameters][1:]  # the first one is the search
+    for name in sorted(given.keys() - known):
+        meant = get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"did you mean {meant[0]}?" if meant else f"they are {', '.join(known)}"
+        raise ConfigurationError(f"{name} is no argument of a calibration; {hint}")
+
+
 def _fit_arguments(wrapper: _Wrapper, given: dict[str, Any]) -> dict[str, Any]:
+    _check_fit_arguments(given)
     reranking = wrapper._runtime.flow.reranking
     scale = {} if reranking is None else {"rerank_scale": reranking.options.scale}
     return {"encoder": wrapper._runtime.encoder, **scale, **given}
