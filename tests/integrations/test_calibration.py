@@ -61,6 +61,24 @@ def test_without_a_threshold_the_rationale_says_so(framework: Framework) -> None
     )
 
 
+@pytest.mark.parametrize("method", ["calibrated", "acalibrated"])
+async def test_and_so_does_the_log_when_it_is_fitted(
+    method: str, framework: Framework, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    flat = replace(fitted(framework.name), status="no_valid_threshold")
+
+    async def afit(*_given: object, **_named: object) -> Calibration:
+        return flat
+
+    monkeypatch.setattr(Calibration, "fit", lambda *_given, **_named: flat)
+    monkeypatch.setattr(Calibration, "afit", afit)
+    await outcome(getattr(over(framework), method))
+    assert [record.getMessage() for record in caplog.records] == [
+        "the calibration found no threshold for this retriever, whose levels stay uncalibrated; "
+        "print(retriever.current_calibration) shows what it saw"
+    ]
+
+
 def test_so_it_does_where_keyword_scores_cannot_be_calibrated(framework: Framework) -> None:
     def keywords(**settings: Any) -> Any:
         return framework.listed([9.0, 2.0, 1.5, 1.0], score_kind="bm25", **settings)

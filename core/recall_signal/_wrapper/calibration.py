@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -24,6 +25,8 @@ from recall_signal.calibration._port import RetrieverPort
 from recall_signal.errors import ConfigurationError
 
 __all__ = ["CalibrationMixin"]
+
+log = logging.getLogger(__name__)
 
 
 class _Wrapper(Protocol):
@@ -115,6 +118,8 @@ class CalibrationMixin:
     def calibrated(self: W, path: str | Path | None = None, **fit_arguments: Any) -> W:
         """Return this retriever with a calibration of its own, fitted now or read from a file.
 
+        One that found no threshold changes no level, and a warning in the log says so.
+
         Args:
             path: A file that keeps the calibration. One that still fits (the encoder's name, a
                 check by a dozen searches, and the labelled and past queries, probes and seed that
@@ -130,14 +135,16 @@ class CalibrationMixin:
         _check_fit_arguments(fit_arguments)
         flow = calibrated_flow(path, self._runtime.encoder, fit_arguments)
         performer = _Now(self)
-        return self.with_calibration(drive(flow, lambda request: request.by(performer)))
+        calibration = drive(flow, lambda request: request.by(performer))
+        return self.with_calibration(_said_where_it_decides_nothing(calibration))
 
     async def acalibrated(self: W, path: str | Path | None = None, **fit_arguments: Any) -> W:
         """`calibrated`, asynchronously."""
         _check_fit_arguments(fit_arguments)
         flow = calibrated_flow(path, self._runtime.encoder, fit_arguments)
         performer = _NowAsync(self)
-        return self.with_calibration(await drive_async(flow, lambda request: request.by(performer)))
+        calibration = await drive_async(flow, lambda request: request.by(performer))
+        return self.with_calibration(_said_where_it_decides_nothing(calibration))
 
     @property
     def calibration_port(self: _Wrapper) -> RetrieverPort:
@@ -206,6 +213,15 @@ def _seconds(timeout: object) -> float | None:
     """Return a timeout, None where it waits for any time."""
     is_endless = timeout is None or (isinstance(timeout, float) and timeout == inf)
     return None if is_endless else require_number("timeout", timeout)
+
+
+def _said_where_it_decides_nothing(calibration: Calibration) -> Calibration:
+    if not calibration.decides:
+        log.warning(
+            "the calibration found no threshold for this retriever, whose levels stay "
+            "uncalibrated; print(retriever.current_calibration) shows what it saw"
+        )
+    return calibration
 
 
 def _check_fit_arguments(given: dict[str, Any]) -> None:
