@@ -220,7 +220,8 @@ def test_f2_the_result_of_a_scoring_is_a_file_or_a_folder(
 def test_bytes_that_are_no_text_are_another_plan(log: Path) -> None:
     out = log.parent / "o.parquet"
     (log.parent / ".o.parquet.plan").write_bytes(b"\xff\xfe\x00")
-    pq.write_table(pa.table({"a": [1]}).replace_schema_metadata({b"\xff\xfe": b"\xff"}), out)
+    keys = {b"\xff\xfe": b"\xff", b"recall_signal.plan": b"\xff"}
+    pq.write_table(pa.table({"a": [1]}).replace_schema_metadata(keys), out)
     assert score(log, out).rows == 2
     (log.parent / "o").mkdir()
     (log.parent / "o" / "_SUCCESS").write_bytes(b"\xff")
