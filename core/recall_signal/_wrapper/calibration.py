@@ -28,6 +28,8 @@ __all__ = ["CalibrationMixin"]
 
 log = logging.getLogger(__name__)
 
+_FIT_ARGUMENTS = tuple(signature(Calibration.fit).parameters)[1:]  # the first one is the search
+
 
 class _Wrapper(Protocol):
     """The part that a framework's own wrapper has to offer."""
@@ -230,10 +232,9 @@ def _check_fit_arguments(given: dict[str, Any]) -> None:
     Raises:
         ConfigurationError: A name is misspelt, or another one.
     """
-    known = [*signature(Calibration.fit).parameters][1:]  # the first one is the search
-    for name in sorted(given.keys() - known):
-        meant = get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"did you mean {meant[0]}?" if meant else f"they are {', '.join(known)}"
+    for name in sorted(given.keys() - _FIT_ARGUMENTS):
+        meant = get_close_matches(name, _FIT_ARGUMENTS, n=1, cutoff=0.5)
+        hint = f"did you mean {meant[0]}?" if meant else f"they are {', '.join(_FIT_ARGUMENTS)}"
         raise ConfigurationError(f"{name} is no argument of a calibration; {hint}")
 
 
