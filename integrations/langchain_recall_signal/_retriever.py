@@ -15,7 +15,6 @@ from langchain_core.callbacks import (
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, PrivateAttr
 
@@ -26,6 +25,7 @@ from langchain_recall_signal._backend import (
 )
 from langchain_recall_signal._batch import Batch, batch_of
 from langchain_recall_signal._compile import LangChainSettings, compile_runtime
+from langchain_recall_signal._configuration import is_plain
 from langchain_recall_signal._documents import page_of
 from langchain_recall_signal._events import SignalData, asend, send
 from langchain_recall_signal._introspection import (
@@ -304,16 +304,14 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
     ) -> list[Document]:
         runtime = self._runtime
         settings = resolve_options(runtime, k, use_rerank, select)
-        is_pool_read = _responses is not None or run_manager.handlers or settings.reads_pool
-        call = Call(
-            *(runtime.reader, k, kwargs, "invoke", query, _vector), is_pool_read=bool(is_pool_read)
-        )
+        whole = _responses is not None or bool(run_manager.handlers) or settings.reads_pool
+        call = Call(runtime.reader, k, kwargs, "invoke", query, _vector, is_pool_read=whole)
         backend = LangChainBackend(query, runtime, _config, run_manager)
         with settings.calibration.running():
             outcome = run_flow(recall_flow(query, settings, call.steps()), backend)
         page = _finish(outcome, _responses)
-        is_plain = _is_plain(kwargs, _config)
-        settings.calibration.observe(outcome, is_plain=is_plain, is_async=False)
+        plain = is_plain(kwargs, _config)
+        settings.calibration.observe(outcome, is_plain=plain, is_async=False)
         if run_manager.handlers:
             send(SignalData(outcome), run_manager.get_child())
         return page
@@ -333,11 +331,9 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
     ) -> list[Document]:
         runtime = self._runtime
         settings = resolve_options(runtime, k, use_rerank, select)
-        is_pool_read = _responses is not None or run_manager.handlers or settings.reads_pool
+        whole = _responses is not None or bool(run_manager.handlers) or settings.reads_pool
         prepared = partial(
-            Call,
-            *(runtime.reader, k, kwargs, "ainvoke", query, _vector),
-            is_pool_read=bool(is_pool_read),
+            Call, runtime.reader, k, kwargs, "ainvoke", query, _vector, is_pool_read=whole
         )
         # a request to the store must not block the loop
         waits = runtime.reader.waits
@@ -348,8 +344,8 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
         finish = partial(_finish, outcome, _responses)
         is_large = are_large([document.metadata for document in outcome.items])
         page = await runtime.workers.run_if(finish, is_large=is_large)
-        is_plain = _is_plain(kwargs, _config)
-        settings.calibration.observe(outcome, is_plain=is_plain, is_async=True)
+        plain = is_plain(kwargs, _config)
+        settings.calibration.observe(outcome, is_plain=plain, is_async=True)
         if run_manager.handlers:
             await asend(SignalData(outcome), run_manager.get_child(), runtime.events)
         return page
@@ -357,40 +353,6 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
 
 _SCALE = frozenset({"retriever", "embeddings", "score_kind", "score_key"})
 """Settings that make the scale: a copy with others does not share a calibration."""
-
-
-_CONVERSATION = frozenset(
-    {
-        *("thread_id", "thread_ts", "checkpoint_id", "checkpoint_ns", "checkpoint_map"),
-        *("run_id", "graph_id", "assistant_id", "langgraph_request_id"),
-    }
-)
-"""Names under which LangGraph keeps a conversation in every configuration, and its server a run;
-those that it keeps for itself begin with two underscores. A user's name is a tenant."""
-
-
-def _is_plain(kwargs: Mapping[str, object], config: RunnableConfig | None) -> bool:
-    """Return True for a call without filter and without a configuration of a tenant.
-
-    The configuration that a chain has in its context reaches the wrapped retriever as well.
-    """
-    if kwargs:
-        return False
-    around = var_child_runnable_config.get()
-    if config is None and around is None:
-        return True
-    configurable: dict[str, object] = {}
-    for given in (config, around):
-        configurable |= (given or {}).get("configurable") or {}
-    return all(
-        name in _CONVERSATION or name.startswith("__") or _is_unset(value)
-        for name, value in configurable.items()
-    )
-
-
-def _is_unset(value: object) -> bool:
-    """Return whether it is what a server without users says of the user."""
-    return value is None or (type(value) in (str, list, tuple) and not value)
 
 
 def _finish(outcome: Outcome[Document], responses: list[RecallResponse] | None) -> list[Document]:

@@ -11,7 +11,7 @@ from langchain_core.runnables import ConfigurableField, Runnable, RunnableConfig
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from langchain_recall_signal import RecallResponse, RecallRetriever
-from langchain_recall_signal._retriever import _is_plain
+from langchain_recall_signal._configuration import is_plain
 from recall_signal import ConfigurationError, InvalidResultError, assess
 from tests.langchain.fakes import QUERY, Encoder, documents, entry, plain, simple_store
 
@@ -356,5 +356,5 @@ class TestErrors:
     ids=repr,
 )
 def test_a_run_of_a_server_is_no_tenant_and_a_user_is_one(configurable: Any, plain: bool) -> None:
-    assert _is_plain({}, {"configurable": configurable}) is plain
-    assert not _is_plain({"filter": 1}, {"configurable": configurable})
+    assert is_plain({}, {"configurable": configurable}) is plain
+    assert not is_plain({"filter": 1}, {"configurable": configurable})

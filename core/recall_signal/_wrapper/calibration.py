@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from inspect import signature
 from math import inf
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -21,14 +18,11 @@ from recall_signal._wrapper.runtime import Runtime
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._check import CheckResult
 from recall_signal.calibration._fingerprint import FINGERPRINT_TEXTS
+from recall_signal.calibration._fit_input import require_fit_names
 from recall_signal.calibration._port import RetrieverPort
 from recall_signal.errors import ConfigurationError
 
 __all__ = ["CalibrationMixin"]
-
-log = logging.getLogger(__name__)
-
-_FIT_ARGUMENTS = tuple(signature(Calibration.fit).parameters)[1:]  # the first one is the search
 
 
 class _Wrapper(Protocol):
@@ -134,19 +128,15 @@ class CalibrationMixin:
             CalibrationError: The file holds something else, and is left alone; or the fit failed.
             OSError: The file cannot be written, or its folder does not exist.
         """
-        _check_fit_arguments(fit_arguments)
         flow = calibrated_flow(path, self._runtime.encoder, fit_arguments)
         performer = _Now(self)
-        calibration = drive(flow, lambda request: request.by(performer))
-        return self.with_calibration(_said_where_it_decides_nothing(calibration))
+        return self.with_calibration(drive(flow, lambda request: request.by(performer)))
 
     async def acalibrated(self: W, path: str | Path | None = None, **fit_arguments: Any) -> W:
         """`calibrated`, asynchronously."""
-        _check_fit_arguments(fit_arguments)
         flow = calibrated_flow(path, self._runtime.encoder, fit_arguments)
         performer = _NowAsync(self)
-        calibration = await drive_async(flow, lambda request: request.by(performer))
-        return self.with_calibration(_said_where_it_decides_nothing(calibration))
+        return self.with_calibration(await drive_async(flow, lambda request: request.by(performer)))
 
     @property
     def calibration_port(self: _Wrapper) -> RetrieverPort:
@@ -217,29 +207,8 @@ def _seconds(timeout: object) -> float | None:
     return None if is_endless else require_number("timeout", timeout)
 
 
-def _said_where_it_decides_nothing(calibration: Calibration) -> Calibration:
-    if not calibration.decides:
-        log.warning(
-            "the calibration found no threshold for this retriever, whose levels stay "
-            "uncalibrated; print(retriever.current_calibration) shows what it saw"
-        )
-    return calibration
-
-
-def _check_fit_arguments(given: dict[str, Any]) -> None:
-    """Refuse what is no argument of a fit.
-
-    Raises:
-        ConfigurationError: A name is misspelt, or another one.
-    """
-    for name in sorted(given.keys() - _FIT_ARGUMENTS):
-        meant = get_close_matches(name, _FIT_ARGUMENTS, n=1, cutoff=0.5)
-        hint = f"did you mean {meant[0]}?" if meant else f"they are {', '.join(_FIT_ARGUMENTS)}"
-        raise ConfigurationError(f"{name} is no argument of a calibration; {hint}")
-
-
 def _fit_arguments(wrapper: _Wrapper, given: dict[str, Any]) -> dict[str, Any]:
-    _check_fit_arguments(given)
+    require_fit_names(given)
     reranking = wrapper._runtime.flow.reranking
     scale = {} if reranking is None else {"rerank_scale": reranking.options.scale}
     return {"encoder": wrapper._runtime.encoder, **scale, **given}

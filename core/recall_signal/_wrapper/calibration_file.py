@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from errno import ENOENT
@@ -12,10 +13,12 @@ from recall_signal._steps.driver import Steps
 from recall_signal._wrapper.auto_file import load, save
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._check import CheckResult
-from recall_signal.calibration._fit_input import fit_input
+from recall_signal.calibration._fit_input import fit_input, require_fit_names
 from recall_signal.errors import CalibrationError
 
 __all__ = ["CheckNow", "FitNow", "calibrated_flow"]
+
+log = logging.getLogger(__name__)
 
 Done = TypeVar("Done")
 Done_co = TypeVar("Done_co", covariant=True)
@@ -68,10 +71,23 @@ def calibrated_flow(
             those given, whatever the file holds.
 
     Raises:
+        ConfigurationError: A name is no argument of a fit.
         CalibrationError: The file holds something else, and is left alone.
         OSError: The file's folder does not exist, or the file cannot be written.
     """
-    given = _kept(given)
+    require_fit_names(given)
+    calibration = yield from _found_or_fitted(path, encoder, _kept(given))
+    if not calibration.decides:
+        log.warning(
+            "the calibration found no threshold for this retriever, whose levels stay "
+            "uncalibrated; print(retriever.current_calibration) shows what it saw"
+        )
+    return calibration
+
+
+def _found_or_fitted(
+    path: str | Path | None, encoder: str | None, given: Mapping[str, Any]
+) -> Steps[CheckNow | FitNow, Calibration]:
     if path is None:
         fitted: Calibration = yield FitNow(given)
         return fitted

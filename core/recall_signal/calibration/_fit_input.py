@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from hashlib import sha256
 from operator import index
 from typing import Literal, SupportsIndex, TypeAlias, TypedDict, get_args
@@ -27,6 +28,7 @@ __all__ = [
     "check_probes",
     "fit_input",
     "items_of",
+    "require_fit_names",
 ]
 
 CosineEvidence = Literal["nothing", "no cosines", "scores"]
@@ -66,6 +68,19 @@ class FitArguments(TypedDict, total=False):
     prior: float
     max_false_none: float | None
     rerank_scale: RerankerScale
+
+
+def require_fit_names(given: Iterable[str]) -> None:
+    """Refuse a name that is no argument of a fit.
+
+    Raises:
+        ConfigurationError: It is misspelt, or another one.
+    """
+    known = tuple(FitArguments.__annotations__)
+    for name in sorted({*given} - {*known}):
+        meant = get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"did you mean {meant[0]}?" if meant else f"they are {', '.join(known)}"
+        raise ConfigurationError(f"{name} is no argument of a calibration; {hint}")
 
 
 @dataclass(frozen=True, slots=True)

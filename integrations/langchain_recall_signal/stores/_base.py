@@ -127,10 +127,10 @@ class StoreAdapter(Generic[Store]):
     def hit_ids(self, store: Store) -> Mapping[int, str] | None:  # noqa: ARG002
         """Return the id of each place in `store.index`, where a search reads its hits by them.
 
-        For stores whose search finds places in an index and then reads each document by itself,
-        so that those of the page are enough where scores are all that is needed of the others:
-        its numbers have to be the index's own.
-        `vectors` may then be given hits that have an `id` and nothing else. None elsewhere.
+        For stores whose search finds places in an index, and then reads each document by itself:
+        those of the page are enough where of the others only scores are needed. The store's
+        numbers have to be its index's own. `vectors` may then be given hits that have an `id` and
+        nothing else. None elsewhere.
         """
         return None
 

@@ -9,33 +9,16 @@ import pytest
 from langchain_community.docstore.in_memory import InMemoryDocstore
 from langchain_community.vectorstores import FAISS
 
-from langchain_recall_signal import RecallRetriever
 from langchain_recall_signal.stores import StoreAdapter, register_adapter
 from langchain_recall_signal.stores._faiss import FaissAdapter
 from recall_signal.stores import ScoreReading
-from recall_signal.testing import vectors_with_cosines
-from tests.langchain.fakes import (
-    DIMENSION,
-    QUERY,
-    Encoder,
-    documents,
-    encoder_for,
-    entry,
-    faiss_store,
-)
-
-ASKED = np.eye(DIMENSION)[0]
-UNIT = vectors_with_cosines(ASKED, np.linspace(0.95, 0.5, 60))
-MIXED = UNIT * np.resize([1.0, 2.5, 0.4], 60)[:, None]
-
-
-def wrapped(store: FAISS) -> RecallRetriever:
-    return RecallRetriever(retriever=store.as_retriever(search_kwargs={"k": 5}), pool_size=50)
+from tests.langchain.fakes import DIMENSION, QUERY, Encoder, entry
+from tests.stores.langchain.test_unread_hits import MIXED, UNIT, stored, wrapped
 
 
 def test_documents_without_ids_are_as_unknown_as_in_recall() -> None:
     """Stores that were saved before documents had ids."""
-    store = faiss_store(encoder_for(MIXED, ASKED), 60)
+    store = stored(MIXED)
     assert isinstance(store.docstore, InMemoryDocstore)
     for document in store.docstore._dict.values():
         document.id = None
@@ -44,7 +27,7 @@ def test_documents_without_ids_are_as_unknown_as_in_recall() -> None:
 
 def test_documents_with_ids_of_their_own_are_judged_as_in_recall() -> None:
     """`FAISS(...)` over a document store whose documents have other ids than its keys."""
-    store = faiss_store(encoder_for(MIXED, ASKED), 60)
+    store = stored(MIXED)
     assert isinstance(store.docstore, InMemoryDocstore)
     for document in store.docstore._dict.values():
         document.id = f"own-{document.id}"
@@ -58,7 +41,7 @@ def test_what_was_deleted_while_the_question_was_embedded() -> None:
                 store.delete([f"id{n}" for n in range(30)])
             return super().embed_query(text)
 
-    store = faiss_store(Deleting(encoder_for(MIXED, ASKED).vectors), 60)
+    store = stored(MIXED, encoder=Deleting)
     page = wrapped(store).invoke(QUERY)
     assert page == wrapped(store).recall(QUERY).documents
 
@@ -95,8 +78,7 @@ class SimilarAdapter(StoreAdapter[Any]):
 
 def test_an_adapter_of_ones_own_is_given_the_stores_scores() -> None:
     register_adapter(f"{__name__}.Similar", SimilarAdapter())
-    store = Similar(encoder_for(UNIT, ASKED), faiss.IndexFlatL2(DIMENSION), InMemoryDocstore(), {})
-    store.add_documents(documents(60))
+    store = stored(kind=Similar)
     expected = wrapped(store).recall(QUERY).documents
     assert entry(expected[0])["cosine"] == pytest.approx(0.95)
     assert entry(wrapped(store).invoke(QUERY)[0])["cosine"] == pytest.approx(0.95)
@@ -122,8 +104,7 @@ def test_a_store_may_set_an_attribute_of_its_index() -> None:
     register_adapter(f"{__name__}.Tuned", SimilarAdapter())
     index = faiss.index_factory(DIMENSION, "IVF4,Flat")
     index.train(np.ascontiguousarray(np.resize(UNIT, (400, DIMENSION)), np.float32))
-    store = Tuned(encoder_for(UNIT, ASKED), index, InMemoryDocstore(), {})
-    store.add_documents(documents(60))
+    store = stored(UNIT, index, kind=Tuned)
     assert entry(wrapped(store).recall(QUERY).documents[0])["confidence"]["level"] != "unknown"
     assert entry(wrapped(store).invoke(QUERY)[0])["confidence"]["level"] != "unknown"
 
@@ -140,9 +121,7 @@ class Feedback(FAISS):
 
 
 def test_whoever_embeds_may_search_the_index_as_well() -> None:
-    encoder = encoder_for(UNIT, ASKED)
-    store = Feedback(encoder, faiss.IndexFlatL2(DIMENSION), InMemoryDocstore(), {})
-    store.add_documents(documents(60))
+    store = stored(kind=Feedback)
     bare = store.as_retriever(search_kwargs={"k": 5}).invoke(QUERY)
     assert [page.id for page in wrapped(store).invoke(QUERY)] == [page.id for page in bare]
     assert wrapped(store).invoke(QUERY) == wrapped(store).recall(QUERY).documents
@@ -171,9 +150,7 @@ class Wide(FAISS):
 @pytest.mark.parametrize("settings", [{}, {"is_reversed": True}, {"times": 2}], ids=str)
 def test_a_search_that_finds_more_than_it_returns(settings: dict[str, Any]) -> None:
     register_adapter(f"{__name__}.Wide", FaissAdapter())
-    encoder = encoder_for(UNIT, ASKED)
-    store = Wide(encoder, faiss.IndexFlatL2(DIMENSION), InMemoryDocstore(), {})
-    store.add_documents(documents(60))
+    store = stored(kind=Wide)
     vars(store).update(settings)
     page = wrapped(store).invoke(QUERY)
     assert page == wrapped(store).recall(QUERY).documents
@@ -193,9 +170,7 @@ class Numbered(FAISS):
 
 def test_an_adapter_that_reads_in_its_own_way_gets_every_document() -> None:
     register_adapter(f"{__name__}.Numbered", ByMetadata())
-    encoder = encoder_for(UNIT, ASKED)
-    store = Numbered(encoder, faiss.IndexFlatL2(DIMENSION), InMemoryDocstore(), {})
-    store.add_documents(documents(60))
+    store = stored(kind=Numbered)
     page = wrapped(store).invoke(QUERY)
     assert entry(page[4])["cosine"] == pytest.approx(0.86)
     assert page == wrapped(store).recall(QUERY).documents
@@ -213,8 +188,7 @@ class Listed(FlatIndex):
 
 
 def test_an_index_may_return_lists() -> None:
-    store = FAISS(encoder_for(UNIT, ASKED), Listed(DIMENSION), InMemoryDocstore(), {})
-    store.add_documents(documents(60))
+    store = stored(UNIT, Listed(DIMENSION))
     page = wrapped(store).invoke(QUERY)
     assert page == wrapped(store).recall(QUERY).documents
     assert entry(page[0])["confidence"]["result_count"] == 50
