@@ -1,10 +1,12 @@
-"""Names that may be written into logs, reports and messages: short, printable, on one line."""
+"""Names: those that may be written into logs, reports and messages, and those that were meant."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from difflib import get_close_matches
 
-__all__ = ["MAX_NAME", "is_plain", "plain_name", "without_secrets"]
+__all__ = ["MAX_NAME", "is_plain", "meant_name", "plain_name", "without_secrets"]
 
 MAX_NAME = 200
 """Characters of a name; the longest names of models are paths of half as many."""
@@ -33,3 +35,21 @@ _USER = re.compile(r"://[^/]*@")
 def without_secrets(name: str) -> str:
     """Return a name whose addresses have no user, query and fragment: each may hold a key."""
     return _USER.sub("://", _BEHIND_PATH.sub(r"\1", name))
+
+
+_PAGE_SIZE = re.compile(r"(similarity)?(top)?k+")
+"""Names of a page size, too unlike `k` for difflib, without their underscores: `kk`, `top_k`."""
+
+
+def meant_name(given: str, known: Collection[str], likeness: float = 0.6) -> str | None:
+    """Return the known name that an unknown one is a misspelling of, None where there is none.
+
+    Args:
+        given: As it was written.
+        known: The names there are.
+        likeness: Similarity (difflib) from which two names count as the same one, 0 to 1.
+    """
+    lowered = given.lower()
+    if "k" in known and _PAGE_SIZE.fullmatch(lowered.replace("_", "")):
+        return "k"
+    return next(iter(get_close_matches(lowered, known, n=1, cutoff=likeness)), None)

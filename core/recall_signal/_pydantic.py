@@ -8,13 +8,13 @@ one are built on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from recall_signal._names import meant_name
 from recall_signal.errors import ConfigurationError
 
 __all__ = [
@@ -102,7 +102,7 @@ class FrozenOptions(BaseModel):
         return type(self)(**{**dict(self), **changes})
 
 
-def format_validation_error(error: ValidationError, known: Iterable[str] = ()) -> str:
+def format_validation_error(error: ValidationError, known: Collection[str] = ()) -> str:
     """Name each wrong setting; of the values only numbers are shown, others may hold a secret.
 
     Args:
@@ -117,8 +117,8 @@ def format_validation_error(error: ValidationError, known: Iterable[str] = ()) -
         if own:
             messages.append(str(own))
         elif item["type"] == "extra_forbidden":
-            meant = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {meant[0]}?" if meant else ""
+            meant = meant_name(name, known)
+            hint = "" if meant is None else f"; did you mean {meant}?"
             messages.append(f"{name}: there is no such setting{hint}")
         elif item["type"] == "missing":
             messages.append(f"{name} is required")

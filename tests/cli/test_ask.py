@@ -29,7 +29,7 @@ def test_shows_the_signal_and_the_page(docs: Path) -> None:
     assert "We open at nine and close at six.\nHIGH  " in result.stdout
     text = " ".join(result.stdout.split())
     assert ADVICE_TEXTS["read"] in text
-    assert "top score 1.000" in text
+    assert "top cosine 1.000" in text
     for figure in ("probability", "term coverage 1.000", "pool 2", "Top cosine 1.00"):
         assert figure in text
     assert "prominence" not in text
@@ -44,7 +44,7 @@ def test_shows_the_signal_and_the_page(docs: Path) -> None:
 
 def test_without_a_calibration_the_figures_are_those_of_the_pool(docs: Path) -> None:
     result = invoke("ask", "--docs", docs, "--no-calibration", "When do you open?")
-    for figure in ("top score", "prominence", "margin", "pool 2"):
+    for figure in ("top cosine", "prominence", "margin", "pool 2"):
         assert figure in result.stdout
     assert "term coverage" not in result.stdout
     notes = " ".join(result.stderr.split())

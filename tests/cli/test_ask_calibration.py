@@ -27,7 +27,7 @@ def test_ask_shows_the_probability(docs: Path, calibration: Path) -> None:
     result = invoke("ask", "--docs", docs, "--calibration", calibration, question)
     assert result.exit_code == 0, result.output
     assert "HIGH  " in result.stdout
-    assert re.search(r"\nprobability (1\.00|0\.9\d)   top score 1\.000   ", result.stdout)
+    assert re.search(r"\nprobability (1\.00|0\.9\d)   top cosine 1\.000   ", result.stdout)
     notes = " ".join(result.stderr.split())
     created = Calibration.load(calibration).created
     assert f"Levels follow the calibration of {created}; the corpus has 2 documents" in notes

@@ -57,6 +57,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"pool_size": "a secret"}, "pool_size: input should be a valid integer, got str"),
     ({"colour": 1}, "colour: there is no such setting$"),
     ({"pool_sise": 1}, "there is no such setting; did you mean pool_size?"),
+    ({"top_k": 1}, "top_k: there is no such setting; did you mean k?"),
+    ({"similarity_top_k": 1}, "there is no such setting; did you mean k?"),
     ({"score_kind": "cosin"}, "cosin"),
     ({"thresholds": {"prominence_high": True}}, "thresholds must be a Thresholds or None, got"),
     ({"calibration": {"mode": "null"}}, "come from Calibration.fit"),

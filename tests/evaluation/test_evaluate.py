@@ -81,7 +81,7 @@ def test_too_few_to_fit_on_is_said() -> None:
     world = World()
     found = evaluate(world.corpus, world.queries, world.encoder, sample=8)
     notes = {method.name: " ".join(method.notes) for method in found.methods}
-    assert notes["stream"] == "only 8 queries were seen"
+    assert notes["stream"] == "only 8 queries were seen, 30 are needed: as uncalibrated"
     assert "8 past queries could be used" in notes["null+past"]
     rows = figures(found, "off_topic")
     assert rows["stream"].brier is None

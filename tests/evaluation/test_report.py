@@ -24,7 +24,7 @@ from recall_signal.evaluation import (
     write_html,
     write_json,
 )
-from recall_signal.evaluation._report import MODES_LEGEND, verdict
+from recall_signal.evaluation._report import MODES_LEGEND, OPINIONS, verdict
 from recall_signal.evaluation._result import MODES
 from tests.evaluation.fakes import World
 
@@ -61,9 +61,11 @@ def test_notes_and_no_latency() -> None:
     world = World()
     found = evaluate(world.corpus, world.queries, world.encoder, sample=8)
     text = printed(replace(found, latency=None))
-    assert "stream: only 8 queries were seen" in text
+    said = " ".join(text.split())
+    assert "stream: only 8 queries were seen, 30 are needed: as uncalibrated" in said
+    assert "auto: only 8 queries were seen, 30 are needed: as null" in said
     assert "us uncalibrated" not in text
-    assert "only 8 queries were fitted on: with fewer than 20" in " ".join(text.split())
+    assert "only 8 queries were fitted on: with fewer than 20" in said
     small = evaluate(world.corpus, world.queries[:40], world.encoder)
     said = " ".join(printed(small).split())
     assert "only 10 present and 5 near miss and 5 off topic queries are reported" in said
@@ -101,7 +103,19 @@ def test_the_verdict_recommends_what_is_better(evaluation: Evaluation) -> None:
 def test_a_verdict_on_few_queries_says_so() -> None:
     world = World()
     few = evaluate(world.corpus, world.queries[:40], world.encoder)
-    assert "These are few queries: take it as a first impression." in verdict(few)
+    lines = verdict(few)
+    assert "These are few queries: take it as a first impression." in lines
+    assert lines[0].count("(too few to say)") == 2
+    assert not any(opinion in " ".join(lines) for _, opinion in OPINIONS)
+
+
+def test_few_queries_of_one_kind_are_no_reason_to_doubt_the_others() -> None:
+    world = World()
+    near = [query for query in world.queries if query.kind == "near_miss"][4:]
+    fewer = [query for query in world.queries if query not in near]
+    first = verdict(evaluate(world.corpus, fewer, world.encoder))[0]
+    assert re.search(r"of the near miss ones \(too few to say\)", first)
+    assert re.search(r"of the off topic ones \(reliable\)", first)
 
 
 def test_no_escape_sequence_reaches_the_terminal(evaluation: Evaluation) -> None:

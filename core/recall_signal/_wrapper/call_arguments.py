@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 
+from recall_signal._names import meant_name
 from recall_signal._wrapper.call_options import CallOptions
 from recall_signal.errors import ConfigurationError
 
@@ -14,9 +13,6 @@ __all__ = ["Accepted", "check_arguments"]
 
 _ALIKE = 0.75
 """Similarity (difflib) from which a name counts as a misspelt option: `rerank`, `selector`."""
-
-_PAGE_SIZE = re.compile(r"(top)?k+")
-"""Names of a page size, too short for difflib, without their underscores: `kk`, `top_k`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +43,10 @@ def check_arguments(arguments: Collection[str], accepted: Accepted) -> None:
             misspelt option.
     """
     for name in sorted(set(arguments) - accepted.names):
-        meant = _meant(name)
+        meant = meant_name(name, _NAMES, _ALIKE)
         if accepted.open_ended and meant is None:
             continue
         hint = f"did you mean {meant}?" if meant else f"options of a call: {', '.join(_NAMES)}"
         raise ConfigurationError(
             f"{name} is no argument of this call, nor of the wrapped retriever; {hint}"
         )
-
-
-def _meant(name: str) -> str | None:
-    """Return the option that a name is a misspelling of."""
-    if _PAGE_SIZE.fullmatch(name.lower().replace("_", "")):
-        return "k"
-    return next(iter(get_close_matches(name.lower(), _NAMES, n=1, cutoff=_ALIKE)), None)

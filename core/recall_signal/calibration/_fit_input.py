@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from hashlib import sha256
 from operator import index
 from typing import Literal, SupportsIndex, TypeAlias, TypedDict, get_args
 
-from recall_signal._names import MAX_NAME, is_plain
+from recall_signal._names import MAX_NAME, is_plain, meant_name
 from recall_signal._numbers import require_share
 from recall_signal.calibration._probes import Probe
 from recall_signal.calibration._pseudo_queries import as_pair
@@ -78,8 +77,8 @@ def require_fit_names(given: Iterable[str]) -> None:
     """
     known = tuple(FitArguments.__annotations__)
     for name in sorted({*given} - {*known}):
-        meant = get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"did you mean {meant[0]}?" if meant else f"they are {', '.join(known)}"
+        meant = meant_name(name, known, likeness=0.5)
+        hint = f"did you mean {meant}?" if meant else f"they are {', '.join(known)}"
         raise ConfigurationError(f"{name} is no argument of a calibration; {hint}")
 
 

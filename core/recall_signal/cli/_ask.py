@@ -36,9 +36,9 @@ EXIT_CODES: dict[Advice, int] = {"read": 0, "fallback": 3, "undecided": 4}
 """Advice -> exit code, for scripts; of several questions the highest."""
 
 FIGURES = {
-    True: "Top score: the best cosine of the pool. Term coverage: how much of the question's "
+    True: "Top cosine: the best of the pool. Term coverage: how much of the question's "
     "informative terms the best passage holds, 0 to 1.",
-    False: "Top score: the best cosine of the pool. Prominence: how far it stands above the mean "
+    False: "Top cosine: the best of the pool. Prominence: how far it stands above the mean "
     "of the other candidates, in units of that mean. Margin: the same in their standard "
     "deviations.",
 }
@@ -125,7 +125,7 @@ def _show_hit(rank: int, hit: Hit, question: str, terminal: Terminal, width: int
 
 
 def _figures(confidence: RecallConfidence) -> list[str]:
-    top, pool = f"top score {figure(confidence.top_score)}", f"pool {confidence.result_count}"
+    top, pool = f"top cosine {figure(confidence.top_score)}", f"pool {confidence.result_count}"
     if confidence.probability is not None:
         known = f"probability {confidence.probability:.2f}"
         return [known, top, f"term coverage {figure(confidence.term_coverage)}", pool]

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from recall_signal.assess import Calibrator, assess
 from recall_signal.assess_many import assess_many
 from recall_signal.calibration import Baseline, Calibration
+from recall_signal.calibration._baseline import MIN_QUERIES
+from recall_signal.calibration._lines import MIN_TRAFFIC
 from recall_signal.calibration._observation import top_of
 from recall_signal.encoders import Encoder
 from recall_signal.errors import ConfigurationError, InvalidInputError
@@ -254,8 +256,8 @@ def fit_mode(
         return (lambda: None), ()
     if mode == "stream":
         tops = [top for query in sample if (top := search(query.text).cosines[0]) is not None]
-        ready = Baseline(tops).ready
-        return (lambda: Baseline(tops)), () if ready else (f"only {len(tops)} queries were seen",)
+        few = _too_few(tops, MIN_QUERIES, "uncalibrated")
+        return (lambda: Baseline(tops)), few
     labelled = [(query.text, query.present) for query in sample]
     calibration = Calibration.fit(
         search,
@@ -264,10 +266,20 @@ def fit_mode(
         labelled=labelled if mode == "labelled" else None,
         seed=seed,
     )
+    few: tuple[str, ...] = ()
     if mode == "auto":
-        calibration = calibration.with_traffic(_traffic(calibration, search, sample))
+        traffic = _traffic(calibration, search, sample)
+        few = _too_few(traffic, MIN_TRAFFIC, "null")
+        calibration = calibration.with_traffic(traffic)
     status = () if calibration.status == "ok" else (calibration.status,)
-    return (lambda: calibration), (*status, *calibration.warnings)
+    return (lambda: calibration), (*status, *few, *calibration.warnings)
+
+
+def _too_few(seen: Sequence[object], needed: int, as_mode: Mode) -> tuple[str, ...]:
+    """Say that a mode learned nothing from the queries, where they were too few."""
+    if len(seen) >= needed:
+        return ()
+    return (f"only {len(seen)} queries were seen, {needed} are needed: as {as_mode}",)
 
 
 def _traffic(

@@ -66,6 +66,9 @@ OPINIONS = (
 )
 """Least balanced accuracy -> what it is worth in practice."""
 
+TOO_FEW = "too few to say"
+"""Opinion on fewer than `FEW` queries of a kind."""
+
 WORTHWHILE = 0.02
 """Balanced accuracy by which another mode must be better to be recommended."""
 
@@ -78,7 +81,7 @@ TO_GET: dict[Mode, str] = {
     "labelled": "with labels (recall-signal calibrate --labelled FILE)",
 }
 
-_TOO_FEW = f"with fewer than {FEW} of a kind the figures say little"
+_LITTLE = f"with fewer than {FEW} of a kind the figures say little"
 
 CEILING = (
     "No statistic of the scores sees whether the answer itself is stored: where the topic is "
@@ -209,20 +212,20 @@ def figure_cells(row: Metrics) -> tuple[str, ...]:
 
 def notes(evaluation: Evaluation) -> list[str]:
     """Return remarks on the number of queries and on the fits, a line each."""
-    few = _few(evaluation)
-    lines = [f"only {' and '.join(few)} queries are reported: {_TOO_FEW}"] if few else []
+    few = [f"{count} {kind.replace('_', ' ')}" for kind, count in _few(evaluation).items()]
+    lines = [f"only {' and '.join(few)} queries are reported: {_LITTLE}"] if few else []
     if evaluation.sample < FEW:
-        lines.append(f"only {evaluation.sample} queries were fitted on: {_TOO_FEW}")
+        lines.append(f"only {evaluation.sample} queries were fitted on: {_LITTLE}")
     return lines + [
         f"{method.name}: {note}" for method in evaluation.methods for note in method.notes
     ]
 
 
-def _few(evaluation: Evaluation) -> list[str]:
+def _few(evaluation: Evaluation) -> dict[str, int]:
     """Return the kinds with too few queries, each with its number."""
     kinds = (PRESENT, *evaluation.absent_kinds)
-    counts = {kind.replace("_", " "): int((evaluation.kinds == kind).sum()) for kind in kinds}
-    return [f"{count} {kind}" for kind, count in counts.items() if count < FEW]
+    counts = {kind: int((evaluation.kinds == kind).sum()) for kind in kinds}
+    return {kind: count for kind, count in counts.items() if count < FEW}
 
 
 def verdict(evaluation: Evaluation) -> list[str]:
@@ -235,29 +238,30 @@ def verdict(evaluation: Evaluation) -> list[str]:
         mode: sum(of_kind[mode].balanced_accuracy or 0.0 for of_kind in rows.values()) / len(rows)
         for mode in MODES
     }
-    best = max(MODES, key=lambda mode: accuracy[mode])
+    best, few = max(MODES, key=lambda mode: accuracy[mode]), _few(evaluation)
     lines = [
-        f"In short: calibrated without labels or past queries, {_outcome(rows, 'null')}.",
-        f"Uncalibrated, {_outcome(rows, 'uncalibrated')}.",
+        f"In short: calibrated without labels or past queries, {_outcome(rows, 'null', few)}.",
+        f"Uncalibrated, {_outcome(rows, 'uncalibrated', few)}.",
     ]
-    if _few(evaluation):
+    if few:
         lines.append("These are few queries: take it as a first impression.")
     if accuracy[best] - accuracy["null"] >= WORTHWHILE:
         lines.append(
-            f"Better here, {TO_GET[best]}: {_outcome(rows, best)} (balanced accuracy "
+            f"Better here, {TO_GET[best]}: {_outcome(rows, best, few)} (balanced accuracy "
             f"{accuracy[best]:.2f} against {accuracy['null']:.2f})."
         )
     return lines
 
 
-def _outcome(rows: Mapping[str, Mapping[str, Metrics]], mode: str) -> str:
+def _outcome(rows: Mapping[str, Mapping[str, Metrics]], mode: str, few: Mapping[str, int]) -> str:
     """Say how many queries are read and sent away, with an opinion for each kind."""
     read = next(iter(rows.values()))[mode].found_present or 0.0
-    away = [
-        f"{1.0 - (of_kind[mode].found_absent or 0.0):.0%} of the {kind.replace('_', ' ')} ones "
-        f"({_opinion(of_kind[mode].balanced_accuracy or 0.0)})"
-        for kind, of_kind in rows.items()
-    ]
+    away = []
+    for kind, of_kind in rows.items():
+        share = 1.0 - (of_kind[mode].found_absent or 0.0)
+        is_few = not few.keys().isdisjoint((PRESENT, kind))
+        worth = TOO_FEW if is_few else _opinion(of_kind[mode].balanced_accuracy or 0.0)
+        away.append(f"{share:.0%} of the {kind.replace('_', ' ')} ones ({worth})")
     return f"{read:.0%} of the present queries are read; sent away are {' and '.join(away)}"
 
 
