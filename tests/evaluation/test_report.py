@@ -75,8 +75,8 @@ def test_it_closes_with_a_plain_verdict(evaluation: Evaluation) -> None:
     lines = verdict(evaluation)
     assert re.fullmatch(
         r"In short: calibrated without labels or past queries, \d+% of the present queries are "
-        r"read; sent away are \d+% of the near miss ones \([a-z ]+\) and \d+% of the off topic "
-        r"ones \(reliable\)\.",
+        r"read, and \d+% of the near miss ones \([a-z ]+\) and \d+% of the off topic ones "
+        r"\(reliable\) are sent away\.",
         lines[0],
     )
     assert lines[1].startswith("Uncalibrated, ")
@@ -92,11 +92,11 @@ def test_the_verdict_recommends_what_is_better(evaluation: Evaluation) -> None:
     ]
     first, uncalibrated, last = verdict(replace(evaluation, methods=tuple(better)))
     assert "0% of the present queries are read" in first
-    assert uncalibrated.endswith("(hardly better than a coin).")
+    assert uncalibrated.endswith("(hardly better than a coin) are sent away.")
     assert last == (
         "Better here, with labels (recall-signal calibrate --labelled FILE): 100% of the present "
-        "queries are read; sent away are 100% of the near miss ones (reliable) and 100% of the off "
-        "topic ones (reliable) (balanced accuracy 1.00 against 0.00)."
+        "queries are read, and 100% of the near miss ones (reliable) and 100% of the off topic "
+        "ones (reliable) are sent away (balanced accuracy 1.00 against 0.00)."
     )
 
 

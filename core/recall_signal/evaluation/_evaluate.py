@@ -256,8 +256,7 @@ def fit_mode(
         return (lambda: None), ()
     if mode == "stream":
         tops = [top for query in sample if (top := search(query.text).cosines[0]) is not None]
-        few = _too_few(tops, MIN_QUERIES, "uncalibrated")
-        return (lambda: Baseline(tops)), few
+        return (lambda: Baseline(tops)), _too_few(tops, MIN_QUERIES, "uncalibrated")
     labelled = [(query.text, query.present) for query in sample]
     calibration = Calibration.fit(
         search,

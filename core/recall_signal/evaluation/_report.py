@@ -262,7 +262,7 @@ def _outcome(rows: Mapping[str, Mapping[str, Metrics]], mode: str, few: Mapping[
         is_few = not few.keys().isdisjoint((PRESENT, kind))
         worth = TOO_FEW if is_few else _opinion(of_kind[mode].balanced_accuracy or 0.0)
         away.append(f"{share:.0%} of the {kind.replace('_', ' ')} ones ({worth})")
-    return f"{read:.0%} of the present queries are read; sent away are {' and '.join(away)}"
+    return f"{read:.0%} of the present queries are read, and {' and '.join(away)} are sent away"
 
 
 def _opinion(accuracy: float) -> str:
