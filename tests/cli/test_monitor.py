@@ -40,6 +40,14 @@ def test_a_quiet_log(log: Path, tmp_path: Path) -> None:
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
+def test_a_column_without_figures_is_not_shown(log: Path, tmp_path: Path) -> None:
+    write_days(tmp_path / "young", 3)
+    assert "usual" in invoke("monitor", log).stdout
+    said = invoke("monitor", tmp_path / "young").stdout
+    assert "queries" in said
+    assert "usual" not in said
+
+
 def test_a_changed_log_ends_with_1(log: Path, tmp_path: Path) -> None:
     write_day(log, date_of(30), normal_tops(30, mean=0.3), probability=0.2)
     append_canaries(log, record(30, encoder=2))

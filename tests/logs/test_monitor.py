@@ -434,6 +434,7 @@ def test_canaries_of_a_retriever_without_rows(tmp_path: Path) -> None:
         ("mails", 0, 1),
         ("manuals", 1, 0),
     ]
+    assert report.verdict[1].startswith("manuals is quiet: nothing changed since")
     assert log_html(report)
     assert log_metrics(report)
 

@@ -115,7 +115,7 @@ def _print(
 
 
 def _show(report: LogReport, terminal: Terminal) -> None:
-    """Print the verdict first, then the figures of the last day beside the usual ones."""
+    """Print the verdict first, then the figures of the last day, beside the usual ones if known."""
     for text, series in zip(report.verdict, report.series, strict=True):
         style = "bold red" if series.current else "bold"
         terminal.out.print(Text(terminal_text(text), style=style))
@@ -131,19 +131,22 @@ def _place(level: str) -> int:
 def _table(series: Series) -> Table:
     last = max(series.days)
     day = series.days[last]
-    table = Table("", last, "usual", box=None, pad_edge=False, title_justify="left")
-    table.add_row("queries", f"{day.rows:,}", "")
-    for level in sorted(day.levels, key=_place):
-        table.add_row(Text(terminal_text(level)), f"{day.level_share(level):.0%}", "")
     compared = series.comparisons[-1] if series.comparisons else None
-    if compared is not None and compared.day == last:
+    if compared is not None and compared.day != last:
+        compared = None
+    columns = ("", last) if compared is None else ("", last, "usual")
+    table = Table(*columns, box=None, pad_edge=False, title_justify="left")
+    table.add_row("queries", f"{day.rows:,}")
+    for level in sorted(day.levels, key=_place):
+        table.add_row(Text(terminal_text(level)), f"{day.level_share(level):.0%}")
+    if compared is not None:
         from recall_signal.monitoring._traffic import QUANTILES
 
         for share, found in zip(QUANTILES, compared.quantiles, strict=True):
             name = f"top cosine, {share:.0%}"
             table.add_row(name, f"{found.value:.3f}", f"{found.usual:.3f} ± {found.sd:.3f}")
     if day.answerable is not None:
-        table.add_row("answerable, expected", f"{day.answerable:.0%}", "")
+        table.add_row("answerable, expected", f"{day.answerable:.0%}")
     return table
 
 

@@ -186,7 +186,7 @@ def _check_numbers(connection: Any, paths: Sequence[Path], name: str, found: str
     if texts:
         raise InvalidInputError(
             f"the lists of the column {terminal_text(name)} hold texts or truth values; write "
-            "cosines and scores as numbers"
+            "cosines and scores as numbers, such as [0.8, 0.3]"
         )
 
 

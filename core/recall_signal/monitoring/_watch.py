@@ -210,9 +210,9 @@ def _last_day(days: Mapping[str, Day]) -> dict[str, object] | None:
 
 
 def _verdict(series: Series) -> str:
-    name = f"{series.retriever}: " if series.retriever else ""
     left_out = f" Rows dated in the future are left out: {series.later}." if series.later else ""
     if series.current:
+        name = f"{series.retriever}: " if series.retriever else ""
         return name + " ".join(found.text for found in series.current) + left_out
     young = series.began > series.since
     since = f"the log began on {series.began}" if young else series.since
@@ -228,4 +228,5 @@ def _verdict(series: Series) -> str:
         )
     if not series.canaries:
         parts.append("no canaries are logged, so encoder and texts are not watched")
-    return f"{name}Quiet: {'; '.join(parts)}.{left_out}"
+    quiet = f"{series.retriever} is quiet" if series.retriever else "Quiet"
+    return f"{quiet}: {'; '.join(parts)}.{left_out}"
