@@ -266,7 +266,7 @@ async def test_the_page_is_the_bare_one_where_a_store_drops_hits(
     ("name", "hint"),
     [
         ("filters", "options of a call"),
-        ("similarity_top_k", "options of a call"),
+        ("similarity_top_k", "did you mean k"),
         ("K", "did you mean k"),
         ("rerank", "did you mean use_rerank"),
         ("use_reranker", "did you mean use_rerank"),
