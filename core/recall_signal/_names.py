@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from difflib import get_close_matches
 
-__all__ = ["MAX_NAME", "is_plain", "meant_name", "plain_name", "without_secrets"]
+__all__ = ["FRAMEWORK_NAMES", "MAX_NAME", "is_plain", "meant_name", "plain_name", "without_secrets"]
 
 MAX_NAME = 200
 """Characters of a name; the longest names of models are paths of half as many."""
@@ -37,12 +37,15 @@ def without_secrets(name: str) -> str:
     return _USER.sub("://", _BEHIND_PATH.sub(r"\1", name))
 
 
-_PAGE_SIZE = re.compile(r"(similarity)?(top)?k+")
-"""Names of a page size, too unlike `k` for difflib, without their underscores: `kk`, `top_k`."""
+_PAGE_SIZE = re.compile(r"(top)?k+")
+"""Names of a page size, too short for difflib, without their underscores: `kk`, `top_k`."""
+
+FRAMEWORK_NAMES = {"similarity_top_k": "k"}
+"""A framework's name of something -> ours; its own retrievers may take it under theirs."""
 
 
 def meant_name(given: str, known: Collection[str], likeness: float = 0.6) -> str | None:
-    """Return the known name that an unknown one is a misspelling of, None where there is none.
+    """Return the known name that an unknown one was meant for, None where there is none.
 
     Args:
         given: As it was written.
@@ -50,6 +53,8 @@ def meant_name(given: str, known: Collection[str], likeness: float = 0.6) -> str
         likeness: Similarity (difflib) from which two names count as the same one, 0 to 1.
     """
     lowered = given.lower()
+    if FRAMEWORK_NAMES.get(lowered) in known:
+        return FRAMEWORK_NAMES[lowered]
     if "k" in known and _PAGE_SIZE.fullmatch(lowered.replace("_", "")):
         return "k"
     return next(iter(get_close_matches(lowered, known, n=1, cutoff=likeness)), None)

@@ -99,5 +99,8 @@ def test_a_misspelt_option_is_refused_everywhere(name: str, open_ended: bool) ->
 
 def test_other_arguments_are_the_wrapped_retrievers() -> None:
     check_arguments(["filter", "fetch_k"], Accepted(frozenset({"filter"}), open_ended=True))
+    check_arguments(["similarity_top_k"], Accepted(open_ended=True))
+    with pytest.raises(ConfigurationError, match=r"did you mean k\?"):
+        check_arguments(["similarity_top_k"], Accepted())
     with pytest.raises(ConfigurationError, match=r"fetch_k is no argument .*: k, use_rerank"):
         check_arguments(["filter", "fetch_k"], Accepted(frozenset({"filter"})))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 
-from recall_signal._names import meant_name
+from recall_signal._names import FRAMEWORK_NAMES, meant_name
 from recall_signal._wrapper.call_options import CallOptions
 from recall_signal.errors import ConfigurationError
 
@@ -44,7 +44,7 @@ def check_arguments(arguments: Collection[str], accepted: Accepted) -> None:
     """
     for name in sorted(set(arguments) - accepted.names):
         meant = meant_name(name, _NAMES, _ALIKE)
-        if accepted.open_ended and meant is None:
+        if accepted.open_ended and (meant is None or name in FRAMEWORK_NAMES):
             continue
         hint = f"did you mean {meant}?" if meant else f"options of a call: {', '.join(_NAMES)}"
         raise ConfigurationError(
