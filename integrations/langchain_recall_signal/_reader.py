@@ -21,7 +21,7 @@ from langchain_recall_signal._introspection import (
     search_arguments,
     searched_store,
 )
-from langchain_recall_signal._tap import Tap, tap_of, tapped
+from langchain_recall_signal._tap import Tap, declared_search, tap_of, tapped
 from langchain_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from recall_signal import ScoreKind
 from recall_signal._flow.backend import Flow
@@ -75,6 +75,8 @@ class Reader(HitsReader):
         if self.taps and self.adapter is not None and store is not None:
             self.tap = tap_of(self.adapter, store)
             self._unsupported = self.adapter.unsupported_kwargs
+        elif self.taps:
+            self.tap = Tap(declared_search(store))
 
     def plan(
         self, k: int | None, kwargs: Mapping[str, object]

@@ -34,6 +34,7 @@ __all__ = [
     "Recorder",
     "Tap",
     "current_recorder",
+    "declared_search",
     "search_names",
     "tap_of",
     "tapped",
@@ -43,6 +44,8 @@ log = logging.getLogger(__name__)
 
 ScoredDocuments: TypeAlias = Sequence[tuple[Document, float | None]]
 _Search: TypeAlias = Callable[..., object]
+
+PLAIN_SEARCH = "similarity_search"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,20 @@ def tap_of(adapter: AnyAdapter, store: VectorStore) -> Tap:
     has_ids = type(adapter).hit_ids is not StoreAdapter.hit_ids
     is_indexed = by_vector is not None and has_ids and covers_reading(type(adapter), "hit_ids")
     return Tap(scored, score_key, by_vector, is_indexed)
+
+
+def declared_search(store: object) -> str | None:
+    """Return the scored search of a store that is known by its declared kind alone.
+
+    None where a class overrides the plain search and not the scored one: it may filter there, so
+    the plain one runs, and a scored search inside of it is looked at.
+    """
+    plain, scored = (
+        [home for prefix in ("", "a") if (home := home_of(type(store), prefix + name)) is not None]
+        for name in (PLAIN_SEARCH, SCORED_SEARCH)
+    )
+    covers = all(any(issubclass(other, home) for other in scored) for home in plain)
+    return SCORED_SEARCH if covers else None
 
 
 def search_names(adapter: AnyAdapter, store: object) -> tuple[str | None, str | None, str | None]:

@@ -46,6 +46,8 @@ def test_a_column_without_figures_is_not_shown(log: Path, tmp_path: Path) -> Non
     said = invoke("monitor", tmp_path / "young").stdout
     assert "queries" in said
     assert "usual" not in said
+    write_day(log, date_of(30), [0.5])  # too few queries to be compared
+    assert "usual" not in invoke("monitor", log).stdout
 
 
 def test_a_changed_log_ends_with_1(log: Path, tmp_path: Path) -> None:

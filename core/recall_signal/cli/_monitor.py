@@ -131,9 +131,7 @@ def _place(level: str) -> int:
 def _table(series: Series) -> Table:
     last = max(series.days)
     day = series.days[last]
-    compared = series.comparisons[-1] if series.comparisons else None
-    if compared is not None and compared.day != last:
-        compared = None
+    compared = next((one for one in series.comparisons[-1:] if one.day == last), None)
     columns = ("", last) if compared is None else ("", last, "usual")
     table = Table(*columns, box=None, pad_edge=False, title_justify="left")
     table.add_row("queries", f"{day.rows:,}")

@@ -9,8 +9,8 @@ from typing import Protocol, TypeAlias, TypeVar, cast
 from langchain_core.documents import Document
 
 from langchain_recall_signal._hits import HitsReader
-from langchain_recall_signal._tap import search_names
-from langchain_recall_signal.stores._base import SCORED_SEARCH, AnyAdapter
+from langchain_recall_signal._tap import declared_search, search_names
+from langchain_recall_signal.stores._base import AnyAdapter
 from recall_signal import ScoreKind
 from recall_signal.stores import Vector
 
@@ -46,7 +46,7 @@ class ArmReader(HitsReader):
 
     def __init__(self, kind: ScoreKind | None, store: object, adapter: AnyAdapter | None) -> None:
         super().__init__(kind, store, adapter, ranked=False)
-        self.scored_search: str | None = None if kind is None else SCORED_SEARCH
+        self.scored_search: str | None = None if kind is None else declared_search(store)
         self.score_key: str | None = None
         if adapter is not None:
             self.scored_search, _, self.score_key = search_names(adapter, store)
