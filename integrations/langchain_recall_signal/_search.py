@@ -178,7 +178,8 @@ class Call:
             return candidates, False
         if not self.k or limit is None:
             return candidates, True
-        settled = len(hits.documents) <= limit and self._ties_are_settled(hits)
+        settled = not self.recorder.is_plain and len(hits.documents) <= limit
+        settled = settled and self._ties_are_settled(hits)
         if settled and limit != self.k and reader.may_drop(hits, limit):
             settled = not (yield from reader.dropped(hits, limit, self.kwargs))
         return candidates, settled
@@ -261,6 +262,8 @@ class Call:
         Where none were seen, or something else was returned, the documents alone and None.
         """
         hits = self.recorder.hits
+        if hits is not None and self.recorder.is_plain:
+            hits = _only(documents, hits)
         page = None if hits is None else _positions(documents, hits.documents, self.k)
         return (Hits(documents, ()), None) if hits is None or page is None else (hits, page)
 
@@ -312,6 +315,17 @@ def _place(document: Document, among: dict[int, Document]) -> int | None:
             if same(item, document):
                 return place
     return None
+
+
+def _only(returned: Sequence[Document], hits: Hits) -> Hits | None:
+    """Return the hits that a plain search let through; None where it returned something else.
+
+    What it left out, by a filter of its own, is no candidate: nobody may see or judge by it.
+    """
+    scores = {id(hit): score for hit, score in zip(hits.documents, hits.scores, strict=True)}
+    if not all(id(document) in scores for document in returned):
+        return None
+    return Hits(returned, [scores[id(document)] for document in returned], hits.query_vector)
 
 
 def _positions(

@@ -136,6 +136,7 @@ class Recorder:
         seen: Hits of a scored search inside of the call's own.
         query_vector: The vector that was searched with.
         is_closed: Whether the call's own search has returned.
+        is_plain: Whether that was the plain one, which may leave out hits of a scored one inside.
     """
 
     tap: Tap = Tap()
@@ -144,6 +145,7 @@ class Recorder:
     seen: ScoredDocuments | None = None
     query_vector: Sequence[float] | None = None
     is_closed: bool = False
+    is_plain: bool = False
     _hits: Hits | None = None
 
     def known_vector(self, arguments: tuple[object, ...]) -> Sequence[float] | None:
@@ -184,7 +186,7 @@ class Recorder:
         key = self.tap.score_key
         if key is not None:
             return self.close([(document, document.metadata.get(key)) for document in documents])
-        self.is_closed = True
+        self.is_closed = self.is_plain = True
         return documents
 
     @property

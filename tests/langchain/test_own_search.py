@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_classic.retrievers import EnsembleRetriever
 from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_recall_signal import RecallRetriever
@@ -52,6 +52,51 @@ async def test_the_page_is_the_bare_one(store_class: type[InMemoryVectorStore], 
     for question in ("a", "b", "c"):
         assert ids(wrapped.invoke(question)) == ids(bare.invoke(question))
         assert ids(await wrapped.ainvoke(question)) == ids(await bare.ainvoke(question))
+
+
+class Pointed(Embeddings):
+    """Puts every question where the texts of the other tenant are."""
+
+    def embed_query(self, text: str) -> list[float]:
+        return [1.0, 0.0]
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[0.2, 1.0] if int(text.split()[1]) % 2 == 0 else [1.0, 0.01] for text in texts]
+
+
+@pytest.mark.parametrize("store_class", [TenantStore, AsyncTenantStore])
+async def test_what_was_filtered_out_is_neither_judged_nor_shown(
+    store_class: type[InMemoryVectorStore],
+) -> None:
+    store = filled(store_class(Pointed()))
+    bare = store.as_retriever(search_kwargs={"k": 30})  # of 150: 50 of them are one's own
+    wrapped = RecallRetriever(retriever=bare, score_kind="cosine")
+    is_async = store_class is AsyncTenantStore
+    found = await wrapped.arecall("a") if is_async else wrapped.recall("a")
+    assert len(found.documents) == 30
+    assert found.confidence.level == "none"
+    assert found.confidence.top_score == 0.196
+    assert found.pool.ids
+    assert all(int(name or "1") % 2 == 0 for name in found.pool.ids)
+
+
+async def test_a_page_that_a_filter_left_short_stays_short() -> None:
+    store = filled(TenantStore(Pointed()))
+    bare = store.as_retriever()  # four of the first twenty, which are all of the other tenant
+    wrapped = RecallRetriever(retriever=bare, score_kind="cosine")
+    assert bare.invoke("a") == wrapped.invoke("a") == []
+
+
+async def test_a_search_that_copies_what_it_found_has_no_level() -> None:
+    class Copying(InMemoryVectorStore):
+        def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+            found = super().similarity_search(query, k=k, **kwargs)
+            return [document.model_copy() for document in reversed(found)]
+
+    bare = filled(Copying(DeterministicFakeEmbedding(size=16))).as_retriever()
+    found = RecallRetriever(retriever=bare, score_kind="cosine").recall("a")
+    assert ids(found.documents) == ids(bare.invoke("a"))
+    assert (found.confidence.level, found.confidence.reason) == ("unknown", "no_score_access")
 
 
 async def test_inside_an_ensemble_too() -> None:
