@@ -172,14 +172,15 @@ class Call:
         )
         vector = self.recorder.query_vector
         candidates.dimension = None if vector is None else len(vector)
+        if self.recorder.tap.may_filter and limit != self.k:  # a wider search passes other hits
+            return candidates, False
         if self.recorder.hits is None:
             return candidates, True
         if self.recorder.embedded is not None and not has_certain_order(hits.scores, self.k):
             return candidates, False
         if not self.k or limit is None:
             return candidates, True
-        settled = not self.recorder.is_plain and len(hits.documents) <= limit
-        settled = settled and self._ties_are_settled(hits)
+        settled = len(hits.documents) <= limit and self._ties_are_settled(hits)
         if settled and limit != self.k and reader.may_drop(hits, limit):
             settled = not (yield from reader.dropped(hits, limit, self.kwargs))
         return candidates, settled
@@ -262,7 +263,7 @@ class Call:
         Where none were seen, or something else was returned, the documents alone and None.
         """
         hits = self.recorder.hits
-        if hits is not None and self.recorder.is_plain:
+        if hits is not None and self.recorder.tap.may_filter:
             hits = _only(documents, hits)
         page = None if hits is None else _positions(documents, hits.documents, self.k)
         return (Hits(documents, ()), None) if hits is None or page is None else (hits, page)

@@ -65,6 +65,11 @@ class Tap:
     by_vector: str | None = None
     is_indexed: bool = False
 
+    @property
+    def may_filter(self) -> bool:
+        """Return whether a plain search runs that may leave out hits of a scored one inside."""
+        return self.search is None and self.score_key is None
+
 
 def tap_of(adapter: AnyAdapter, store: VectorStore) -> Tap:
     """Return the searches of a store by its adapter; the plain one where that fails.
@@ -136,7 +141,6 @@ class Recorder:
         seen: Hits of a scored search inside of the call's own.
         query_vector: The vector that was searched with.
         is_closed: Whether the call's own search has returned.
-        is_plain: Whether that was the plain one, which may leave out hits of a scored one inside.
     """
 
     tap: Tap = Tap()
@@ -145,7 +149,6 @@ class Recorder:
     seen: ScoredDocuments | None = None
     query_vector: Sequence[float] | None = None
     is_closed: bool = False
-    is_plain: bool = False
     _hits: Hits | None = None
 
     def known_vector(self, arguments: tuple[object, ...]) -> Sequence[float] | None:
@@ -186,7 +189,7 @@ class Recorder:
         key = self.tap.score_key
         if key is not None:
             return self.close([(document, document.metadata.get(key)) for document in documents])
-        self.is_closed = self.is_plain = True
+        self.is_closed = True
         return documents
 
     @property

@@ -87,6 +87,20 @@ async def test_a_page_that_a_filter_left_short_stays_short() -> None:
     assert bare.invoke("a") == wrapped.invoke("a") == []
 
 
+async def test_so_it_does_where_nothing_is_seen_inside() -> None:
+    class Closed(InMemoryVectorStore):
+        def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+            vector = self.embedding.embed_query(query)
+            found = super().similarity_search_by_vector(vector, k=2 * k, **kwargs)
+            return [d.model_copy() for d in found if d.metadata["tenant"] == "mine"][:k]
+
+    bare = filled(Closed(DeterministicFakeEmbedding(size=16))).as_retriever()
+    wrapped = RecallRetriever(retriever=bare, score_kind="cosine")
+    pages = [ids(bare.invoke(str(number))) for number in range(20)]
+    assert min(map(len, pages)) < 4
+    assert [ids(wrapped.invoke(str(number))) for number in range(20)] == pages
+
+
 async def test_a_search_that_copies_what_it_found_has_no_level() -> None:
     class Copying(InMemoryVectorStore):
         def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
