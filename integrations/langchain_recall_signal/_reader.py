@@ -20,8 +20,9 @@ from langchain_recall_signal._introspection import (
     page_size,
     search_arguments,
     searched_store,
+    unwrap,
 )
-from langchain_recall_signal._tap import Tap, declared_search, tap_of, tapped
+from langchain_recall_signal._tap import Tap, declared_tap, tap_of, tapped
 from langchain_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from recall_signal import ScoreKind
 from recall_signal._flow.backend import Flow
@@ -76,7 +77,7 @@ class Reader(HitsReader):
             self.tap = tap_of(self.adapter, store)
             self._unsupported = self.adapter.unsupported_kwargs
         elif self.taps:
-            self.tap = Tap(declared_search(store))
+            self.tap = declared_tap(store)
 
     def plan(
         self, k: int | None, kwargs: Mapping[str, object]
@@ -155,6 +156,15 @@ class Reader(HitsReader):
         if isinstance(retriever, VectorStoreRetriever):
             self._tapped = list(settings.values()), view
         return view
+
+    @property
+    def judges_each_hit(self) -> bool:
+        """Return whether the retriever keeps hits by their relevance, one by one.
+
+        LangChain warns of relevances outside of its range with all of the hits and their texts:
+        it is to look at those of the page alone.
+        """
+        return getattr(unwrap(self.retriever), "search_type", None) == "similarity_score_threshold"
 
     def finds_places(self, kwargs: Mapping[str, object]) -> bool:
         """Return whether a search finds places in an index, and reads nothing to decide on them.

@@ -95,6 +95,8 @@ class Call:
         if self.k and not is_whole and reader.finds_places(kwargs):
             is_certain = has_certain_order if embedded else has_settled_page
             self.recorder.rest = Rest(self.k, self.limit, reader.ids_of_hits, is_certain)
+        if self.k and self.limit and is_view and reader.judges_each_hit:
+            self.recorder.wider = self.k, self.limit
         self.kwargs, self.question = kwargs, question
         self.passes_k = self.limit is not None and reader.takes_k[method]
 
@@ -123,7 +125,8 @@ class Call:
         """
         reader, limit = self.reader, self.limit
         try:
-            returned = yield self._retrieve(self.target, self.limit, self.recorder)
+            asked = self.limit if self.recorder.wider is None else self.k
+            returned = yield self._retrieve(self.target, asked, self.recorder)
             documents = validate_page(returned, Document)
         except Exception as error:
             raised = original(error)

@@ -25,6 +25,7 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from langchain_recall_signal._unread import PageIndex, PageOnlyError, PoolHits, Rest
 from langchain_recall_signal.stores import Hits
 from langchain_recall_signal.stores._base import SCORED_SEARCH, AnyAdapter, StoreAdapter
+from langchain_recall_signal.stores._registry import is_altered
 from recall_signal import InvalidResultError
 from recall_signal._steps.failures import contained, original
 from recall_signal._wrapper.views import original_of, replaced, view_of
@@ -35,6 +36,7 @@ __all__ = [
     "Tap",
     "current_recorder",
     "declared_search",
+    "declared_tap",
     "search_names",
     "tap_of",
     "tapped",
@@ -44,6 +46,7 @@ log = logging.getLogger(__name__)
 
 ScoredDocuments: TypeAlias = Sequence[tuple[Document, float | None]]
 _Search: TypeAlias = Callable[..., object]
+_Arguments: TypeAlias = tuple[tuple[object, ...], dict[str, Any]]
 
 PLAIN_SEARCH = "similarity_search"
 
@@ -58,26 +61,28 @@ class Tap:
         score_key: Where the plain search puts the scores into the metadata, if it does.
         by_vector: The scored search of a question that is embedded already; None without one.
         is_indexed: Whether these searches find hits in the store's `index` and read each apart.
+        may_filter: Whether a class of the user's own may leave out hits of the store's search.
     """
 
     search: str | None = SCORED_SEARCH
     score_key: str | None = None
     by_vector: str | None = None
     is_indexed: bool = False
-
-    @property
-    def may_filter(self) -> bool:
-        """Return whether a plain search runs that may leave out hits of a scored one inside."""
-        return self.search is None and self.score_key is None
+    may_filter: bool = False
 
 
 def tap_of(adapter: AnyAdapter, store: VectorStore) -> Tap:
     """Return the searches of a store by its adapter; the plain one where that fails.
 
     A class that derives from the store and has a scored search of its own may do anything in it:
-    there a search by vector is not known to be the same.
+    there a search by vector is not known to be the same. So it is with one that overrides a part
+    of the store's search.
     """
     scored, by_vector, score_key = search_names(adapter, store)
+    if scored is None and score_key is None:
+        return Tap(None, may_filter=True)
+    if is_altered(store):
+        return Tap(scored, score_key, may_filter=True)
     if scored != SCORED_SEARCH or by_vector is None or not _belongs(type(store), by_vector):
         by_vector = None
     has_ids = type(adapter).hit_ids is not StoreAdapter.hit_ids
@@ -85,8 +90,14 @@ def tap_of(adapter: AnyAdapter, store: VectorStore) -> Tap:
     return Tap(scored, score_key, by_vector, is_indexed)
 
 
+def declared_tap(store: object) -> Tap:
+    """Return the search of a store that is known by its declared kind alone."""
+    search = declared_search(store)
+    return Tap(search, may_filter=search is None)
+
+
 def declared_search(store: object) -> str | None:
-    """Return the scored search of a store that is known by its declared kind alone.
+    """Return the name of the scored search of a store known by its declared kind alone.
 
     None where a class overrides the plain search and not the scored one: it may filter there, so
     the plain one runs, and a scored search inside of it is looked at.
@@ -138,6 +149,8 @@ class Recorder:
         tap: The store's searches.
         embedded: The call's question and its vector, where it is embedded already.
         rest: Receives the hits beyond the page, where nobody reads them; None where all are read.
+        wider: The size of the page and the wider limit, where a search for the page's scores is
+            to look further than what calls it; None where the caller asks for all of the hits.
         seen: Hits of a scored search inside of the call's own.
         query_vector: The vector that was searched with.
         is_closed: Whether the call's own search has returned.
@@ -146,6 +159,7 @@ class Recorder:
     tap: Tap = Tap()
     embedded: tuple[str, Sequence[float]] | None = None
     rest: Rest | None = None
+    wider: tuple[int, int] | None = None
     seen: ScoredDocuments | None = None
     query_vector: Sequence[float] | None = None
     is_closed: bool = False
@@ -161,10 +175,28 @@ class Recorder:
         self.query_vector = vector
         return vector
 
-    def record(self, hits: ScoredDocuments) -> None:
-        """Keep the hits of a scored search inside of the call's own."""
+    def widened(self, arguments: _Arguments) -> tuple[_Arguments, int | None]:
+        """Return the arguments of a search that looks further, and how many hits are the page.
+
+        None for the page where the search is not one for it, and stays as it is.
+        """
+        positional, named = arguments
+        if self.wider is None or self.is_closed:
+            return arguments, None
+        size, limit = self.wider
+        if positional[1:2] == (size,):
+            return ((positional[0], limit, *positional[2:]), named), size
+        if named.get("k") == size:
+            return (positional, {**named, "k": limit}), size
+        return arguments, None
+
+    def record(self, hits: ScoredDocuments, size: int | None) -> ScoredDocuments:
+        """Keep the hits of a scored search inside of the call's own, and return the page's."""
+        if size is not None:
+            hits = list(hits)
         if not self.is_closed:
             self.seen = hits
+        return hits if size is None else hits[:size]
 
     def close(self, hits: ScoredDocuments) -> list[Document]:
         """Keep the hits of the call's own search, and nothing after it."""
@@ -310,27 +342,27 @@ def _scored_searches(store_class: Any) -> tuple[_Search, _Search]:
         self: VectorStore, *args: object, **kwargs: object
     ) -> ScoredDocuments:
         recorder = _recorder()
+        (args, kwargs), size = recorder.widened((args, kwargs))
         vector = recorder.known_vector(args)
         hits: ScoredDocuments
         if vector is None:
             hits = store_class.similarity_search_with_score(self, *args, **kwargs)
         else:
             hits = _by_vector(self, recorder)(vector, *args[1:], **kwargs)
-        recorder.record(hits)
-        return hits
+        return recorder.record(hits, size)
 
     async def asimilarity_search_with_score(
         self: VectorStore, *args: object, **kwargs: object
     ) -> ScoredDocuments:
         recorder = _recorder()
+        (args, kwargs), size = recorder.widened((args, kwargs))
         vector = recorder.known_vector(args)
         hits: ScoredDocuments
         if vector is None:
             hits = await store_class.asimilarity_search_with_score(self, *args, **kwargs)
         else:
             hits = await _aby_vector(self, recorder)(vector, *args[1:], **kwargs)
-        recorder.record(hits)
-        return hits
+        return recorder.record(hits, size)
 
     return similarity_search_with_score, asimilarity_search_with_score
 

@@ -124,7 +124,7 @@ def with_larger_top_k(
     hits: list[NodeWithScore],
     ids: list[str],
     *,
-    may_drop: bool = False,
+    may_drop: Callable[[int], bool] = lambda _: False,
     is_together: bool = False,
     fetched: int | None = None,
 ) -> VectorIndexRetriever:
@@ -136,8 +136,8 @@ def with_larger_top_k(
         size: How many of them make the page; None for all.
         hits: Receives every hit of the search, before `IndexNode` objects are resolved.
         ids: Receives the store's own ids of these hits, where it gave any.
-        may_drop: Whether the store may leave out hits after it has applied its limit: the first
-            of a wider search then reach further than a search for the page alone.
+        may_drop: Returns whether the store may have left out hits, by how many it brought: the
+            first of a wider search then reach further than a search for the page alone.
         is_together: Whether the question's vector was made together with others, and is made again
             for a page whose order it may change.
         fetched: How many hits are read from the document store, where the vector store keeps no
@@ -159,8 +159,7 @@ def with_larger_top_k(
         scores = [hit.score for hit in nodes]
         if is_together and not has_certain_order(scores, size):
             return False
-        dropped = may_drop and limit is not None and limit != size and len(nodes) < limit
-        return not dropped and has_settled_page(scores, size)
+        return not may_drop(len(nodes)) and has_settled_page(scores, size)
 
     def resolve(query_bundle: QueryBundle, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         hits[:] = [*nodes, *rest.hits]

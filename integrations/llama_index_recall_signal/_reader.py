@@ -15,6 +15,7 @@ from llama_index_recall_signal._internals import DEFAULT_MODE, VectorSearch
 from llama_index_recall_signal._question import Question
 from llama_index_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from llama_index_recall_signal.stores._base import AnyAdapter, Vectors
+from llama_index_recall_signal.stores._registry import is_altered
 from recall_signal import ScoreKind
 from recall_signal._flow.values import Candidates, SearchFlow
 from recall_signal._steps.failures import contained, original
@@ -140,10 +141,22 @@ class Reader(StoreReader[AnyAdapter]):
         found = Hits(items if hits is None else hits, self.mode, self.ids)
         return self.candidates(items, page, found, partial(self.access, found), seen=seen)
 
-    @property
-    def may_drop(self) -> bool:
-        """Return whether the store may leave out hits after it has applied its limit."""
-        return self.adapter is None or self.adapter.may_drop
+    def may_drop(self, found: int, limit: int | None, size: int | None) -> bool:
+        """Return whether a wider search's first hits may be others than those of the page's own.
+
+        The store may have left out hits after it had applied its limit; a class of the user's own
+        that overrides a part of its search may have done anything.
+
+        Args:
+            found: How many hits it brought.
+            limit: How many it was asked for.
+            size: How many make the page.
+        """
+        if limit is None or limit == size:
+            return False
+        if self.adapter is None or self.adapter.may_drop:
+            return found < limit
+        return is_altered(self.store)
 
     @property
     def reads_nodes(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import is_
 from typing import ClassVar
 
@@ -166,7 +167,7 @@ class Call:
                 size,
                 hits,
                 reader.ids,
-                may_drop=reader.may_drop,
+                may_drop=partial(reader.may_drop, limit=limit, size=size),
                 is_together=self.is_together,
                 fetched=None if is_whole or limit == size else size,
             )

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_community.vectorstores.utils import DistanceStrategy
 from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import VectorStore
 
@@ -62,18 +63,25 @@ def worlds(draw: st.DrawFn, kinds: tuple[str, ...] = ("memory", "l2", "ip")) -> 
     return World(store, k, max(k, draw(st.integers(1, 70))))
 
 
+def with_warnings(retriever: BaseRetriever) -> tuple[list[Document], set[str]]:
+    """Return the page, and what LangChain says of relevances, which names the hits it looked at."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        page = retriever.invoke(QUERY)
+    return page, {str(warning.message) for warning in caught}
+
+
 def check(world: World, annotate: Any, search_type: str, search_kwargs: dict[str, Any]) -> None:
     before = contents(world.store)
     bare = world.store.as_retriever(
         search_type=search_type, search_kwargs={"k": world.k, **search_kwargs}
     )
     wrapped = RecallRetriever(retriever=bare, pool_size=world.pool_size, annotate=annotate)
-    with warnings.catch_warnings():
-        # LangChain's own, for relevances outside of [0, 1], which FAISS gives all the time.
-        warnings.filterwarnings("ignore", "Relevance scores must be between")
-        expected = bare.invoke(QUERY)
-        page = wrapped.invoke(QUERY)
+    expected, warned = with_warnings(bare)
+    page, warned_by_wrapper = with_warnings(wrapped)
     assert plain(page) == plain(expected)
+    assert warned <= warned_by_wrapper  # of a tie, LangChain speaks twice
+    assert all(message.count("Document(") <= world.k for message in warned_by_wrapper)
     carriers = {"all": len(page), "first": min(1, len(page)), "none": 0}[annotate]
     assert ["recall" in d.metadata for d in page] == [n < carriers for n in range(len(page))]
     spoil([document.metadata for document in page])

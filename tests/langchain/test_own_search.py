@@ -1,9 +1,11 @@
-"""A store class that filters in its own search, behind a declared kind: its page stays its page."""
+"""A search that filters, in a class of one's own or by a threshold: its page stays its page."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from langchain_classic.retrievers import EnsembleRetriever
+from langchain_community.vectorstores import FAISS
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -119,3 +121,82 @@ async def test_inside_an_ensemble_too() -> None:
     wrapped = RecallRetriever(retriever=both, score_kind="cosine")
     assert ids(wrapped.invoke("a")) == ids(both.invoke("a"))
     assert ids(await wrapped.ainvoke("a")) == ids(await both.ainvoke("a"))
+
+
+class PartTenantStore(InMemoryVectorStore):
+    """Filters in the private part of the search that both of its searches share."""
+
+    def _similarity_search_with_score_by_vector(  # type: ignore[override]
+        self, embedding: list[float], k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float, list[float]]]:
+        found = super()._similarity_search_with_score_by_vector(embedding, k=5 * k, **kwargs)
+        return [hit for hit in found if hit[0].metadata["tenant"] == "mine"][: 3 * k // 4]
+
+
+@pytest.mark.parametrize("kind", [{}, {"score_kind": "cosine"}])
+@pytest.mark.parametrize("k", [1, 4, 20])
+async def test_a_filter_in_a_part_of_the_search(k: int, kind: Any) -> None:
+    store = filled(PartTenantStore(DeterministicFakeEmbedding(size=16)))
+    bare = store.as_retriever(search_kwargs={"k": k})
+    wrapped = RecallRetriever(retriever=bare, **kind)
+    for question in ("a", "b", "c"):
+        found = wrapped.recall(question)
+        assert ids(found.documents) == ids(bare.invoke(question))
+        assert ids(await wrapped.ainvoke(question)) == ids(await bare.ainvoke(question))
+        assert all(int(name or "1") % 2 == 0 for name in found.pool.ids or ())
+    assert ids(wrapped.batch(["a", "b"])[1]) == ids(bare.invoke("b"))
+
+
+def test_a_filter_in_a_part_of_the_search_is_measured() -> None:
+    store = filled(PartTenantStore(Pointed()))
+    found = RecallRetriever.from_vectorstore(store, k=24).recall("a")
+    assert found.confidence.top_score == 0.196
+    assert found.confidence.result_count == 37 > len(found.documents) == 18
+
+
+class Spread(Embeddings):
+    """Puts texts further and further away from every question."""
+
+    def embed_query(self, text: str) -> list[float]:
+        return [1.0, 0.0]
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[1.0, float(text.split()[1])] for text in texts]
+
+
+SCORED = "similarity_search_with_score"
+
+
+class Relevant(InMemoryVectorStore):
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        return lambda cosine: 1.5 * cosine - 0.5
+
+
+@pytest.mark.parametrize("store_class", [FAISS, Relevant])
+async def test_a_threshold_looks_at_its_page_alone(
+    store_class: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = store_class.from_texts([f"text {at / 5}" for at in range(60)], Spread())
+    bare = store.as_retriever(
+        search_type="similarity_score_threshold", search_kwargs={"k": 4, "score_threshold": 0.5}
+    )
+    limits: list[int] = []
+    owner = next(line for line in store_class.__mro__ if SCORED in vars(line))
+    search = vars(owner)[SCORED]
+
+    def counted(self: Any, query: str, k: int = 4, **kwargs: Any) -> Any:
+        limits.append(k)
+        return search(self, query, k=k, **kwargs)
+
+    monkeypatch.setattr(owner, SCORED, counted)
+    wrapped = RecallRetriever(retriever=bare)
+    expected = [document.page_content for document in bare.invoke("a")]  # warns of nothing
+    assert limits == [4]
+    found = wrapped.recall("a")
+    assert limits == [4, 50]
+    assert [document.page_content for document in found.documents] == expected
+    assert found.confidence.result_count == 50
+    assert found.confidence.top_score == 1.0
+    found = await wrapped.arecall("a")
+    assert [document.page_content for document in found.documents] == expected
+    assert found.confidence.result_count == 50

@@ -259,6 +259,53 @@ async def test_the_page_is_the_bare_one_where_a_store_drops_hits(
     assert response.confidence.top_score == 0.8
 
 
+class InParts(SimpleVectorStore):
+    """A store whose search has a part of its own."""
+
+    def query(self, query: Any, **kwargs: Any) -> Any:
+        result = super().query(query, **kwargs)
+        kept = self._kept(len(result.ids or []))
+        result.ids = [(result.ids or [])[at] for at in kept]
+        result.similarities = [(result.similarities or [])[at] for at in kept]
+        return result
+
+    def _kept(self, count: int) -> list[int]:
+        return list(range(count))
+
+
+class EverySecond(InParts):
+    def _kept(self, count: int) -> list[int]:
+        return list(range(count))[1::2]
+
+
+class AllButFew(InParts):
+    """Its filter keeps the number of hits that was asked for, in a search for many."""
+
+    def _kept(self, count: int) -> list[int]:
+        return list(range(count)) if count > 4 else []
+
+
+class InPartsAdapter(StoreAdapter[Any]):
+    def score_kind(self, store: Any, mode: str) -> ScoreKind:
+        return ScoreKind.COSINE
+
+
+@pytest.mark.parametrize("top_k", range(1, 9))
+@pytest.mark.parametrize("store", [InParts, EverySecond, AllButFew])
+async def test_the_page_is_the_bare_one_where_a_class_overrides_a_part_of_a_search(
+    top_k: int, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry._registry, "_adapters", dict(registry._registry._adapters))
+    register_adapter(f"{__name__}.InParts", InPartsAdapter())
+    bare = dense(store(), top_k)
+    expected = page_of(bare.retrieve(QUERY))
+    wrapped = RecallRetriever(bare)
+    response = wrapped.recall(QUERY)
+    assert page_of(response.nodes) == expected
+    assert page_of(await wrapped.aretrieve(QUERY)) == expected
+    assert response.confidence.top_score is not None
+
+
 # Arguments
 
 

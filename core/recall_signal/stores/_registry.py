@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from inspect import getattr_static
 from typing import Generic, TypeVar
@@ -28,6 +28,7 @@ class AdapterRegistry(Generic[Adapter]):
         searches: The store's methods whose result an adapter reads.
         known: Store class as `package.module.Class` -> adapter as `package.module:Class`.
         check: Raises a `ConfigurationError` for an adapter with wrong settings.
+        pure: Private methods of a search that leave out no hit, whoever overrides them.
     """
 
     def __init__(
@@ -36,11 +37,13 @@ class AdapterRegistry(Generic[Adapter]):
         searches: Sequence[str],
         known: Mapping[str, str],
         check: Callable[[Adapter], object] = type,
+        pure: Collection[str] = (),
     ) -> None:
         self._adapter_class = adapter_class
         self._searches = tuple(searches)
         self._adapters: dict[str, str | Adapter] = dict(known)
         self._check = check
+        self._pure = frozenset(pure)
 
     def register(self, store_class: str, adapter: str | Adapter) -> None:
         """Register the adapter of a store class.
@@ -82,6 +85,20 @@ class AdapterRegistry(Generic[Adapter]):
             return entry
         return None
 
+    def is_altered(self, store: object) -> bool:
+        """Return whether a store's class may filter inside of the search that it inherits.
+
+        It overrides a method of the known store that a search may call: one with a search in its
+        name, or a private one. A wider search than the page's then lets other hits through.
+        """
+        ahead = set[str]()
+        for line in type(store).__mro__:
+            if f"{line.__module__}.{line.__qualname__}" in self._adapters:
+                own = filter(_serves, ahead - self._pure)
+                return any(callable(getattr(line, name, None)) for name in own)
+            ahead |= vars(line).keys()
+        return False
+
     def _overrides(self, store_class: type, known: type) -> bool:
         return any(_of(store_class, name) is not _of(known, name) for name in self._searches)
 
@@ -104,6 +121,11 @@ class AdapterRegistry(Generic[Adapter]):
             f"adapter must be a {self._adapter_class.__name__} or a text like "
             f"'package.module:Class', got {type(adapter).__name__}"
         )
+
+
+def _serves(name: str) -> bool:
+    """Return whether a search may call a method of this name."""
+    return "search" in name or (name.startswith("_") and not name.startswith("__"))
 
 
 def _shown(value: object) -> str:

@@ -46,6 +46,7 @@ _registry: AdapterRegistry[AnyAdapter] = AdapterRegistry(
     ),
     known={store: f"{_HERE}.{adapter}" for store, adapter in _KNOWN.items()},
     check=check_settings,
+    pure={"_select_relevance_score_fn"},
 )
 
 
@@ -65,3 +66,8 @@ def register_adapter(store_class: str, adapter: str | AnyAdapter) -> None:
 def find_adapter(store: object) -> AnyAdapter | None:
     """Return the adapter of a store; None for an unknown one, or one that overrides a search."""
     return _registry.find(store)
+
+
+def is_altered(store: object) -> bool:
+    """Return whether the class of a known store may filter inside of the search it inherits."""
+    return _registry.is_altered(store)

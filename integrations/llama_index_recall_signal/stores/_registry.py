@@ -48,3 +48,8 @@ def register_adapter(store_class: str, adapter: str | AnyAdapter) -> None:
 def find_adapter(store: object) -> AnyAdapter | None:
     """Return the adapter of a store; None for an unknown one, or one that overrides a search."""
     return _registry.find(store)
+
+
+def is_altered(store: object) -> bool:
+    """Return whether the class of a known store may filter inside of the query it inherits."""
+    return _registry.is_altered(store)
