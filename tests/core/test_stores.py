@@ -109,6 +109,30 @@ def test_an_adapter_is_found_along_the_class_hierarchy(adapter: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("own", "is_altered"),
+    [
+        ((), False),
+        (("add", "has_own"), False),
+        (("part_of_search",), True),
+        (("_part",), True),
+        (("_scale",), False),
+        (("_new",), False),
+        (("_setting",), False),
+    ],
+)
+def test_a_class_with_a_part_of_its_own_is_noticed(own: tuple[str, ...], is_altered: bool) -> None:
+    def method(self: object) -> None: ...
+
+    parts = dict.fromkeys(("search", "part_of_search", "_part", "_scale", "add"), method)
+    known = type("Known", (), {**parts, "_setting": 1, "__module__": __name__})
+    registry = AdapterRegistry(Reader, ["search"], {}, pure={"_scale"})
+    registry.register(f"{__name__}.Known", Reader())
+    derived = type("Derived", (type("Between", (known,), dict.fromkeys(own, method)),), {})
+    assert registry.is_altered(derived()) is is_altered
+    assert registry.is_altered(known()) is registry.is_altered(object()) is False
+
+
+@pytest.mark.parametrize(
     ("store_class", "adapter", "said"),
     [
         ("Store", "a:B", "like 'package.module.Class', got 'Store'"),
