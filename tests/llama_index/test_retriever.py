@@ -129,7 +129,7 @@ def test_settings_are_fixed_and_by_name() -> None:
 
 def test_no_retriever_at_all() -> None:
     index: Any = index_with_cosines([0.5])
-    with pytest.raises(ConfigurationError, match=r"retriever: .*BaseRetriever"):
+    with pytest.raises(ConfigurationError, match=r"such as index.as_retriever\(\), got "):
         RecallRetriever(index)
     with pytest.raises(ConfigurationError) as raised:
         RecallRetriever(index.as_retriever(), embed_model="sk-secret")  # type: ignore[arg-type]
