@@ -373,6 +373,23 @@ def test_a_fork_has_its_own_part(tmp_path: Path) -> None:
     assert len(rows(tmp_path)) == 4
 
 
+@pytest.mark.parametrize("ending", ["flush", "rotate", "close"])
+def test_a_fork_that_wrote_nothing_waits_for_nobody(tmp_path: Path, ending: str) -> None:
+    log = LogWriter(tmp_path, flush_seconds=60)
+    write(log, Query())
+    with log._lock, log._worker._turn:  # held by a thread that the child does not have
+        child = forked(_ends, log, ending)
+    child.join(30)
+    assert child.exitcode == 0
+    log.close()
+    assert len(rows(tmp_path)) == 1  # its parent's, once
+
+
+def _ends(log: LogWriter, ending: str) -> None:
+    getattr(log, ending)()
+    assert log.written == log.dropped == 0
+
+
 def test_a_killed_process_loses_what_was_not_flushed(tmp_path: Path) -> None:
     log = LogWriter(tmp_path, flush_seconds=60)
     child = forked(_writes_and_dies, log)
@@ -394,7 +411,7 @@ def test_the_worker_of_another_process_is_left_alone(tmp_path: Path) -> None:
     assert not parts(tmp_path)
     write(log, Query())
     assert log._worker is not old
-    assert log._after_fork() is log._worker
+    assert log._own_worker() is log._worker
     old.pid = os.getpid()
     old.close()
     log.close()

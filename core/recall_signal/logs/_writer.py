@@ -116,10 +116,7 @@ class LogWriter:
         """
         if crc32(run_id) >= self._share:
             return
-        worker = self._worker
-        if worker.pid != os.getpid():
-            worker = self._after_fork()
-        options = self.options
+        worker, options = self._own_worker(), self.options
         try:
             row = row_of(outcome, run_id, time_ns() // 1000, options.retriever, options.texts)
         except Exception as error:
@@ -128,8 +125,11 @@ class LogWriter:
             return
         worker.put(row)
 
-    def _after_fork(self) -> Worker:
-        """Return the worker of this process, a fork of the one that has the old worker."""
+    def _own_worker(self) -> Worker:
+        """Return the worker of this process, which may be a fork of the one that has the last."""
+        worker = self._worker
+        if worker.pid == os.getpid():
+            return worker
         if self._pid != os.getpid():  # a thread that is not here may hold the lock
             self._lock, self._pid = Lock(), os.getpid()
         with self._lock:
@@ -143,26 +143,27 @@ class LogWriter:
     @property
     def written(self) -> int:
         """Rows that this process has written."""
-        return self._worker.written
+        return self._own_worker().written
 
     @property
     def dropped(self) -> int:
         """Rows that this process has lost: the queue was full, the disk failed, or it is closed."""
-        return self._worker.dropped
+        return self._own_worker().dropped
 
     def flush(self) -> None:
         """Write what is queued to the open part now; on the caller's time."""
-        self._worker.flush()
+        self._own_worker().flush()
 
     def rotate(self) -> None:
         """Close the open part now, so that readers see its rows; on the caller's time."""
-        self._worker.rotate()
+        self._own_worker().rotate()
 
     def close(self) -> None:
         """Write everything and end the thread; later rows are dropped. May be called again."""
+        worker = self._own_worker()
         for daily in self._daily:
             daily.stop.set()
-        self._worker.close()
+        worker.close()
 
     # Canaries.
 
