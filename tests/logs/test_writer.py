@@ -411,7 +411,7 @@ def test_the_worker_of_another_process_is_left_alone(tmp_path: Path) -> None:
     assert not parts(tmp_path)
     write(log, Query())
     assert log._worker is not old
-    assert log._own_worker() is log._worker
+    assert log._after_fork() is log._worker
     old.pid = os.getpid()
     old.close()
     log.close()

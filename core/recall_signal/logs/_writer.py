@@ -128,8 +128,10 @@ class LogWriter:
     def _own_worker(self) -> Worker:
         """Return the worker of this process, which may be a fork of the one that has the last."""
         worker = self._worker
-        if worker.pid == os.getpid():
-            return worker
+        return worker if worker.pid == os.getpid() else self._after_fork()
+
+    def _after_fork(self) -> Worker:
+        """Return a new worker; the one that another thread of the fork has just made, if any."""
         if self._pid != os.getpid():  # a thread that is not here may hold the lock
             self._lock, self._pid = Lock(), os.getpid()
         with self._lock:
