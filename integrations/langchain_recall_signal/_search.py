@@ -90,13 +90,13 @@ class Call:
         self.target, self.k, self.limit = reader.plan(reader.k if k is None else int(k), kwargs)
         is_view = self.target is not reader.retriever
         embedded = (question, vector) if vector is not None and is_view else None
-        self.recorder = Recorder(reader.tap, embedded)
+        is_wider_inside = is_view and self.limit != self.k and reader.judges_each_hit
+        self.wider = (self.k, self.limit) if is_wider_inside and self.k and self.limit else None
+        self.recorder = self._listening(embedded)
         is_whole = is_pool_read or not is_view or self.limit == self.k
         if self.k and not is_whole and reader.finds_places(kwargs):
             is_certain = has_certain_order if embedded else has_settled_page
             self.recorder.rest = Rest(self.k, self.limit, reader.ids_of_hits, is_certain)
-        if self.k and self.limit and is_view and reader.judges_each_hit:
-            self.recorder.wider = self.k, self.limit
         self.kwargs, self.question = kwargs, question
         self.passes_k = self.limit is not None and reader.takes_k[method]
 
@@ -108,6 +108,9 @@ class Call:
         """
         readers = self.reader.arms
         return self._single() if readers is None else self._rebuilt(readers)
+
+    def _listening(self, embedded: tuple[str, Sequence[float]] | None = None) -> Recorder:
+        return Recorder(self.reader.tap, embedded, wider=self.wider)
 
     def _rebuilt(self, readers: ArmReaders) -> SearchFlow[Document]:
         """Call a composite on views of its parts; one that has none as it is."""
@@ -125,17 +128,17 @@ class Call:
         """
         reader, limit = self.reader, self.limit
         try:
-            asked = self.limit if self.recorder.wider is None else self.k
+            asked = self.limit if self.wider is None else self.k
             returned = yield self._retrieve(self.target, asked, self.recorder)
             documents = validate_page(returned, Document)
         except Exception as error:
             raised = original(error)
             if isinstance(raised, PageOnlyError):
-                self.recorder = Recorder(reader.tap, self.recorder.embedded)
+                self.recorder = self._listening(self.recorder.embedded)
                 return (yield from self._single())
             if self.recorder.embedded is not None:
                 log.warning("searching by a vector failed: %s", type(raised).__name__)
-                self.recorder = Recorder(reader.tap)  # the question is embedded once more, alone
+                self.recorder = self._listening()  # the question is embedded once more, alone
                 return (yield from self._single())
             if not self._may_work_alone(raised):
                 raise_original(error)

@@ -200,3 +200,25 @@ async def test_a_threshold_looks_at_its_page_alone(
     found = await wrapped.arecall("a")
     assert [document.page_content for document in found.documents] == expected
     assert found.confidence.result_count == 50
+
+
+class Spreading(Spread):
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def embed_queries(self, texts: list[str]) -> list[list[float]]:
+        return [[1.0] + [0.0] * (self.size - 1) for _ in texts]
+
+
+@pytest.mark.parametrize("size", [2, 3])  # vectors of 3 cannot be searched with
+@pytest.mark.parametrize("store_class", [FAISS, Relevant])
+def test_a_threshold_in_a_batch(store_class: Any, size: int) -> None:
+    store = store_class.from_texts([f"text {at / 5}" for at in range(60)], Spreading(size))
+    bare = store.as_retriever(
+        search_type="similarity_score_threshold", search_kwargs={"k": 4, "score_threshold": 0.5}
+    )
+    expected = ids(bare.invoke("a"))
+    pages = RecallRetriever(retriever=bare).batch(["a", "b"])  # warns of nothing
+    assert [ids(page) for page in pages] == [expected, expected]
+    for page in pages:
+        assert page[0].metadata["recall"]["confidence"]["result_count"] == 50

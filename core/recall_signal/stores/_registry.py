@@ -73,17 +73,14 @@ class AdapterRegistry(Generic[Adapter]):
         result is unknown. An adapter that cannot be loaded is logged, and no scores are read.
         """
         store_class = type(store)
-        for known in store_class.__mro__:
-            name = f"{known.__module__}.{known.__qualname__}"
-            entry = self._adapters.get(name)
-            if entry is None:
-                continue
-            if store_class is not known and self._overrides(store_class, known):
-                return None
-            if isinstance(entry, str):
-                entry = self._adapters[name] = self._load(entry)
-            return entry
-        return None
+        known = self._known_class(store_class)
+        if known is None or self._overrides(store_class, known):
+            return None
+        name = _dotted(known)
+        entry = self._adapters[name]
+        if isinstance(entry, str):
+            entry = self._adapters[name] = self._load(entry)
+        return entry
 
     def is_altered(self, store: object) -> bool:
         """Return whether a store's class may filter inside of the search that it inherits.
@@ -91,13 +88,16 @@ class AdapterRegistry(Generic[Adapter]):
         It overrides a method of the known store that a search may call: one with a search in its
         name, or a private one. A wider search than the page's then lets other hits through.
         """
-        ahead = set[str]()
-        for line in type(store).__mro__:
-            if f"{line.__module__}.{line.__qualname__}" in self._adapters:
-                own = filter(_serves, ahead - self._pure)
-                return any(callable(getattr(line, name, None)) for name in own)
-            ahead |= vars(line).keys()
-        return False
+        line = type(store).__mro__
+        known = self._known_class(type(store))
+        if known is None or known is line[0]:
+            return False
+        own = set[str]().union(*map(vars, line[: line.index(known)])) - self._pure
+        return any(callable(getattr(known, name, None)) for name in filter(_serves, own))
+
+    def _known_class(self, store_class: type) -> type | None:
+        """Return the nearest class of a store's hierarchy that has an adapter."""
+        return next((line for line in store_class.__mro__ if _dotted(line) in self._adapters), None)
 
     def _overrides(self, store_class: type, known: type) -> bool:
         return any(_of(store_class, name) is not _of(known, name) for name in self._searches)
@@ -121,6 +121,10 @@ class AdapterRegistry(Generic[Adapter]):
             f"adapter must be a {self._adapter_class.__name__} or a text like "
             f"'package.module:Class', got {type(adapter).__name__}"
         )
+
+
+def _dotted(store_class: type) -> str:
+    return f"{store_class.__module__}.{store_class.__qualname__}"
 
 
 def _serves(name: str) -> bool:
