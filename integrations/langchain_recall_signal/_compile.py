@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStoreRetriever
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field
 
 from langchain_recall_signal._backend import LangChainRuntime
 from langchain_recall_signal._documents import id_of, text_of
@@ -19,7 +19,6 @@ from langchain_recall_signal._introspection import encoder_of, page_size, search
 from langchain_recall_signal._reader import Reader
 from langchain_recall_signal._reranker import as_reranker
 from langchain_recall_signal._selector import RunnableSelector
-from recall_signal import ConfigurationError
 from recall_signal._wrapper.model_calls import missing_model
 from recall_signal._wrapper.settings import RetrieverSettings
 
@@ -31,18 +30,14 @@ class LangChainSettings(RetrieverSettings):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", frozen=True)
 
+    wrapped: ClassVar[tuple[type, str]] = (
+        Runnable,
+        "a Runnable that returns documents, such as store.as_retriever() or "
+        "RunnableLambda(function)",
+    )
+
     retriever: Runnable[Any, Any]
     embeddings: Embeddings | None = Field(default=None, repr=False)
-
-    @field_validator("retriever", mode="before")
-    @classmethod
-    def _runnable(cls, value: Any) -> Any:
-        if isinstance(value, Runnable):
-            return value
-        raise ConfigurationError(
-            "retriever must be a Runnable that returns documents, such as store.as_retriever() "
-            f"or RunnableLambda(function), got {type(value).__name__}"
-        )
 
 
 def compile_runtime(

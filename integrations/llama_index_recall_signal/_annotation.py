@@ -8,14 +8,13 @@ from typing import ClassVar
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field
 
 from llama_index_recall_signal._collect import is_collecting
 from llama_index_recall_signal._events import DISPATCHER, dispatch_signal
 from llama_index_recall_signal._listener import is_heard
 from llama_index_recall_signal._nodes import annotated, content, encoded_text, id_of, prompt_text
 from llama_index_recall_signal._response import RecallResponse
-from recall_signal import ConfigurationError
 from recall_signal._flow.values import FlowSettings, Outcome
 from recall_signal._wrapper.learning import is_learning
 from recall_signal._wrapper.settings import RESERVED_KEYS, RetrieverSettings, SignalSettings
@@ -40,18 +39,13 @@ class RetrieverFields(RetrieverSettings):
 
     reserved_keys: ClassVar[frozenset[str]] = RESERVED_KEYS | NODE_KEYS
 
+    wrapped: ClassVar[tuple[type, str]] = (
+        BaseRetriever,
+        "a LlamaIndex BaseRetriever, such as index.as_retriever()",
+    )
+
     retriever: BaseRetriever = Field(repr=False)
     embed_model: BaseEmbedding | None = Field(default=None, repr=False)
-
-    @field_validator("retriever", mode="before")
-    @classmethod
-    def _retrieves(cls, value: object) -> object:
-        if isinstance(value, BaseRetriever):
-            return value
-        raise ConfigurationError(
-            "retriever must be a LlamaIndex BaseRetriever, such as index.as_retriever(), "
-            f"got {type(value).__name__}"
-        )
 
 
 def flow_settings(settings: SignalSettings, *, encodes: bool) -> FlowSettings[NodeWithScore]:

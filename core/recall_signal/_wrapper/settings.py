@@ -289,6 +289,9 @@ class RetrieverSettings(SignalSettings):
 
     searches: ClassVar[bool] = True
 
+    wrapped: ClassVar[tuple[type, str]] = (object, "a retriever")
+    """The class of what is wrapped, and what an error calls it."""
+
     k: int | None = Field(default=None, ge=1, strict=True)
     """Page size; None leaves it to the wrapped retriever."""
 
@@ -320,6 +323,14 @@ class RetrieverSettings(SignalSettings):
 
     reorder: bool = True
     """False leaves the page alone, so that the reranker serves the signal only."""
+
+    @field_validator("retriever", mode="before", check_fields=False)
+    @classmethod
+    def _wrappable(cls, value: object) -> object:
+        wrapped, name = cls.wrapped
+        if isinstance(value, wrapped):
+            return value
+        raise ConfigurationError(f"retriever must be {name}, got {type(value).__name__}")
 
     @field_validator("k", "pool_size", mode="before")
     @classmethod
