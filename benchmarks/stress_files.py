@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from stress_checks import Row
 
 from recall_signal import Baseline, Calibration, Pool, assess
-from recall_signal._wrapper.auto_file import save
+from recall_signal._auto.state_file import save
 from recall_signal.confidence import Level
 from recall_signal.errors import CalibrationError, RecallSignalError
 from recall_signal.logs import CanaryRecord, append_canaries

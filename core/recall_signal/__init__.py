@@ -1,7 +1,7 @@
 """recall-signal: is what the retriever returned worth reading?"""
 
+from recall_signal._auto.settings import AutoCalibration, CalibrationStatus
 from recall_signal._report_schema import RecallReport
-from recall_signal._wrapper.auto import AutoCalibration, CalibrationStatus
 from recall_signal.advice import ADVICE_TEXTS, Advice, advice
 from recall_signal.assess import Calibrator, assess
 from recall_signal.assess_many import Assessments, assess_many

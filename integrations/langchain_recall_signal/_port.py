@@ -19,8 +19,8 @@ from langchain_recall_signal._introspection import unwrap
 from langchain_recall_signal._response import RecallResponse
 from recall_signal import Pool
 from recall_signal._steps.timeouts import Workers
-from recall_signal._wrapper.auto_models import holds_instance
 from recall_signal._wrapper.batches import embed_questions
+from recall_signal._wrapper.instances import holds_instance
 from recall_signal._wrapper.learning import EncodersSeen
 
 __all__ = ["LangChainPort"]

@@ -38,11 +38,11 @@ from langchain_recall_signal._introspection import (
 from langchain_recall_signal._port import LangChainPort
 from langchain_recall_signal._response import RecallResponse
 from langchain_recall_signal._search import Call
+from recall_signal._auto.source import Watcher, watcher_of
 from recall_signal._flow.flow import recall_flow, run_flow, run_flow_async
 from recall_signal._flow.values import Outcome
 from recall_signal._numbers import as_whole
 from recall_signal._pydantic import private_value
-from recall_signal._wrapper.auto_source import Watcher, watcher_of
 from recall_signal._wrapper.calibration import CalibrationMixin
 from recall_signal._wrapper.call_options import resolve_options
 from recall_signal._wrapper.measurability import warn_unmeasurable

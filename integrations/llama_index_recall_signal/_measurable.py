@@ -17,7 +17,7 @@ from llama_index_recall_signal._keywords import is_keyword_retriever, keyword_cl
 from llama_index_recall_signal._nodes import is_data
 from llama_index_recall_signal.stores import find_adapter
 from recall_signal import ScoreKind
-from recall_signal._wrapper.auto_models import holds_instance
+from recall_signal._wrapper.instances import holds_instance
 from recall_signal.scores import parse_score_kind
 
 __all__ = ["never_measures"]

@@ -17,7 +17,7 @@ from llama_index_recall_signal._response import RecallResponse
 from recall_signal import Pool
 from recall_signal._steps.blocking import run_apart
 from recall_signal._steps.timeouts import Workers
-from recall_signal._wrapper.auto_models import holds_instance
+from recall_signal._wrapper.instances import holds_instance
 from recall_signal._wrapper.learning import EncodersSeen, learning
 
 __all__ = ["LlamaIndexPort"]

@@ -60,12 +60,12 @@ from recall_signal import (
     ScoreKind,
     Thresholds,
 )
+from recall_signal._auto.source import Watcher, watcher_of
 from recall_signal._flow.flow import recall_flow, run_flow, run_flow_async
 from recall_signal._flow.values import Outcome
 from recall_signal._pydantic import copy_with
-from recall_signal._wrapper.auto_models import find_instance
-from recall_signal._wrapper.auto_source import Watcher, watcher_of
 from recall_signal._wrapper.calibration import CalibrationMixin
+from recall_signal._wrapper.instances import find_instance
 from recall_signal._wrapper.measurability import warn_unmeasurable
 from recall_signal._wrapper.runtime import recompiled, watched
 from recall_signal._wrapper.settings import UNSET, Unset

@@ -8,9 +8,9 @@ from threading import Event
 from typing import Any
 
 from recall_signal import Pool
-from recall_signal._wrapper.auto import AutoCalibration
-from recall_signal._wrapper.auto_calibrator import AutoCalibrator
-from recall_signal._wrapper.auto_pace import Politeness
+from recall_signal._auto.calibrator import AutoCalibrator
+from recall_signal._auto.pace import Politeness
+from recall_signal._auto.settings import AutoCalibration
 from tests.calibration.stores import HashEncoder
 from tests.calibration.toys import Toy
 

@@ -16,9 +16,9 @@ from typing import Any, Literal
 import pytest
 
 from recall_signal import AutoCalibration, Calibration, Pool
-from recall_signal._wrapper.auto_calibrator import AutoCalibrator, _stop
-from recall_signal._wrapper.auto_state import AutoState
-from recall_signal._wrapper.auto_traffic import TrafficWindow
+from recall_signal._auto.calibrator import AutoCalibrator, _stop
+from recall_signal._auto.state import AutoState
+from recall_signal._auto.traffic import TrafficWindow
 from tests.calibration.auto_toys import EAGER, LONG, Clock, Port, engine, entry_of, query, settle
 from tests.calibration.stores import HashEncoder
 from tests.calibration.toys import Toy, calibration, timeless

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from recall_signal import Calibration, CalibrationError, ConfigurationError
+from recall_signal._auto.state_file import FileLock, load, save
 from recall_signal._steps.driver import drive
-from recall_signal._wrapper.auto_file import FileLock, load, save
 from recall_signal._wrapper.calibration_file import calibrated_flow
 from recall_signal.calibration._check import CheckResult
 from recall_signal.calibration._fit_input import fit_input
@@ -185,7 +185,7 @@ def test_a_file_that_cannot_be_written_costs_the_file_only(
     def full(*_: Any) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("recall_signal._wrapper.auto_attempt.save", full)
+    monkeypatch.setattr("recall_signal._auto.attempt.save", full)
     auto = engine(Port(), path=path)
     assert auto.wait_until_calibrated(LONG)
     assert "cannot be written (OSError)" in caplog.text
@@ -335,7 +335,7 @@ def test_a_save_that_fails_leaves_nothing(path: Path, monkeypatch: pytest.Monkey
 
 KILLED = """
 import os, signal, sys
-from recall_signal._wrapper.auto_file import load, save
+from recall_signal._auto.state_file import load, save
 from tests.calibration.toys import calibration
 path = sys.argv[1]
 values = [calibration(prior=n / 100, warnings=("w" * 500,) * 40) for n in range(1, 100)]

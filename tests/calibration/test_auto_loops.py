@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from recall_signal import ConfigurationError, Pool
-from recall_signal._wrapper.auto_run import _await
-from recall_signal._wrapper.auto_state import AutoState
+from recall_signal._auto.run import _await
+from recall_signal._auto.state import AutoState
 from tests.calibration.auto_toys import LONG, Port, aquery, engine, entry_of, query
 from tests.calibration.toys import Toy
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from recall_signal import Pool
+from recall_signal._auto.pace import Abandoned, Pace, Politeness, Unmeasurable, Wait
+from recall_signal._auto.query_counter import QueryCounter
 from recall_signal._steps.driver import drive
-from recall_signal._wrapper.auto_pace import Abandoned, Pace, Politeness, Unmeasurable, Wait
-from recall_signal._wrapper.auto_queries import QueryCounter
 from recall_signal.calibration._requests import EmbedTexts, Search
 from tests.calibration.auto_toys import Clock
 

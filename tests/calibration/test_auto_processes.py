@@ -11,8 +11,8 @@ from time import monotonic
 
 import pytest
 
-from recall_signal._wrapper.auto_file import FileLock
-from recall_signal._wrapper.auto_state import _stop
+from recall_signal._auto.state import _stop
+from recall_signal._auto.state_file import FileLock
 from tests.calibration.auto_toys import LONG, Port, engine, query
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from recall_signal import ConfigurationError
-from recall_signal._wrapper.auto import AutoCalibration, as_auto, is_switched_off
+from recall_signal._auto.settings import AutoCalibration, as_auto, is_switched_off
 
 
 def test_auto_is_the_default_settings() -> None:

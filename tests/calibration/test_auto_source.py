@@ -23,9 +23,9 @@ from recall_signal import (
     RecallConfidence,
     assess,
 )
-from recall_signal._wrapper.auto_calibrator import Carried
-from recall_signal._wrapper.auto_models import find_instance, holds_instance
-from recall_signal._wrapper.auto_source import WatchedCalibration, watcher_of
+from recall_signal._auto.calibrator import Carried
+from recall_signal._auto.source import WatchedCalibration, watcher_of
+from recall_signal._wrapper.instances import find_instance, holds_instance
 from tests.calibration.auto_toys import LONG, Port, aquery, engine
 from tests.calibration.toys import Toy, calibration
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from recall_signal import Baseline, ConfigurationError, assess
-from recall_signal._wrapper.auto_run import start_task
-from recall_signal._wrapper.auto_state import Attempt
-from recall_signal._wrapper.auto_watch import CalibrationWatch
+from recall_signal._auto.run import start_task
+from recall_signal._auto.state import Attempt
+from recall_signal._auto.watch import CalibrationWatch
 from recall_signal.calibration._canaries import Canaries
 from recall_signal.calibration._fingerprint import FINGERPRINT_TEXTS, fingerprint_of
 from tests.calibration.auto_toys import LONG, Port

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from recall_signal import Baseline, InvalidInputError, Pool
+from recall_signal._auto.source import WatchedCalibration
 from recall_signal._steps.timeouts import CallLimits
-from recall_signal._wrapper.auto_source import WatchedCalibration
 from tests.calibration.toys import calibration
 
 

@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 
 from recall_signal import AutoCalibration, Calibration, CalibrationError, ConfigurationError
+from recall_signal._auto.state_file import FileLock, save
 from recall_signal._files import make_private_folder, read_bounded
-from recall_signal._wrapper.auto_file import FileLock, save
 from recall_signal.calibration._persistence import MAX_BYTES
 from recall_signal.cli._corpus import read_past
 from recall_signal.cli._inputs import read_named_text

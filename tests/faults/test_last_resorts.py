@@ -9,10 +9,10 @@ import pytest
 import langchain_recall_signal._search as lc_search
 import llama_index_recall_signal._search as li_search
 from llama_index_recall_signal._internals import with_larger_top_k
+from recall_signal._auto.attempt import _acquired
+from recall_signal._auto.state_file import FileLock
 from recall_signal._steps.driver import contained_steps, drive_async
 from recall_signal._steps.timeouts import CallLimits, Workers
-from recall_signal._wrapper import auto_attempt
-from recall_signal._wrapper.auto_file import FileLock
 from recall_signal.selection import SelectionOptions
 from tests.faults.test_steps import Panic, raising
 from tests.frameworks import FRAMEWORKS, STRONG, Framework, Keeping
@@ -153,5 +153,5 @@ def test_a_lock_that_cannot_be_made_keeps_nobody_from_fitting(
 ) -> None:
     lock = FileLock(tmp_path / "c.json")
     monkeypatch.setattr(lock, "acquire", raising(PermissionError))
-    assert auto_attempt._acquired(lock)
+    assert _acquired(lock)
     assert "its file cannot be locked (PermissionError)" in caplog.text

@@ -19,6 +19,7 @@ import pytest
 
 from recall_signal import Baseline, Calibration, CalibrationError
 from recall_signal import _files as module
+from recall_signal._auto.state_file import FileLock, load, save
 from recall_signal._files import (
     NotRegularError,
     make_real_folder,
@@ -27,7 +28,6 @@ from recall_signal._files import (
     replacing,
     write_whole,
 )
-from recall_signal._wrapper.auto_file import FileLock, load, save
 from recall_signal.errors import ConfigurationError, InvalidInputError, RecallSignalError
 from recall_signal.logs import LogWriter, append_canaries, read_canaries, recover, score
 from recall_signal.logs._canaries import CANARY_FILE

@@ -78,7 +78,7 @@ def llama_index_by_words() -> Embedding:
 
 @pytest.fixture(autouse=True)
 def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recall_signal._wrapper.auto_calibrator.Politeness", lambda: EAGER)
+    monkeypatch.setattr("recall_signal._auto.calibrator.Politeness", lambda: EAGER)
 
 
 def langchain(**settings: Any) -> lc.RecallRetriever:

@@ -8,10 +8,10 @@ from math import inf
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
+from recall_signal._auto.settings import CalibrationStatus
+from recall_signal._auto.source import Watcher
 from recall_signal._numbers import require_number
 from recall_signal._steps.driver import drive, drive_async
-from recall_signal._wrapper.auto import CalibrationStatus
-from recall_signal._wrapper.auto_source import Watcher
 from recall_signal._wrapper.calibration_file import calibrated_flow
 from recall_signal._wrapper.learning import learning
 from recall_signal._wrapper.runtime import Runtime

@@ -9,8 +9,8 @@ from errno import ENOENT
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from recall_signal._auto.state_file import load, save
 from recall_signal._steps.driver import Steps
-from recall_signal._wrapper.auto_file import load, save
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._check import CheckResult
 from recall_signal.calibration._fit_input import fit_input, require_fit_names

@@ -10,9 +10,9 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
+from recall_signal._auto.source import WatchedCalibration, Watcher
 from recall_signal._flow.values import FlowSettings, Item
 from recall_signal._steps.timeouts import CallLimits, Workers
-from recall_signal._wrapper.auto_source import WatchedCalibration, Watcher
 from recall_signal.errors import CalibrationError, ConfigurationError
 from recall_signal.reranking import Reranking
 from recall_signal.selection import SelectionOptions

@@ -15,11 +15,11 @@ from pydantic import (
     model_validator,
 )
 
+from recall_signal._auto.settings import AutoCalibration, as_auto
 from recall_signal._flow.embedding import EmbeddingCache
 from recall_signal._flow.values import FixedCalibration, FlowSettings, Item
 from recall_signal._numbers import as_whole
 from recall_signal._pydantic import format_validation_error
-from recall_signal._wrapper.auto import AutoCalibration, as_auto
 from recall_signal.assess import Calibrator
 from recall_signal.calibration._baseline import Baseline, CalibrationWithBaseline
 from recall_signal.calibration._calibration import Calibration

@@ -13,10 +13,10 @@ from typing import Any, Protocol, Self, cast
 from weakref import finalize
 from zlib import crc32
 
+from recall_signal._auto.settings import is_switched_off
 from recall_signal._background import start_thread
 from recall_signal._given import given_path, kind_of
 from recall_signal._steps.driver import drive, drive_async
-from recall_signal._wrapper.auto import is_switched_off
 from recall_signal.calibration._port import RetrieverPort, Searchable, port_of
 from recall_signal.calibration._requests import direct, direct_async
 from recall_signal.errors import ConfigurationError

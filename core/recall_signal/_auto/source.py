@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import ClassVar, Protocol
 
+from recall_signal._auto.calibrator import AutoCalibrator, Carried
+from recall_signal._auto.settings import AutoCalibration, CalibrationStatus, as_auto
+from recall_signal._auto.traffic import Observed
+from recall_signal._auto.watch import CalibrationWatch
 from recall_signal._steps.failures import contained, original
-from recall_signal._wrapper.auto import AutoCalibration, CalibrationStatus, as_auto
-from recall_signal._wrapper.auto_calibrator import AutoCalibrator, Carried
-from recall_signal._wrapper.auto_traffic import Observed
-from recall_signal._wrapper.auto_watch import CalibrationWatch
 from recall_signal.assess import Calibrator
 from recall_signal.calibration._baseline import Baseline
 from recall_signal.calibration._calibration import Calibration

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar
 
+from recall_signal._auto.pace import Abandoned, Pace, PacedPerformer, Wait
+from recall_signal._auto.state import Attempt, AutoState
+from recall_signal._auto.state_file import FileLock, load, save
 from recall_signal._files import NotRegularError
 from recall_signal._steps.driver import Steps
-from recall_signal._wrapper.auto_file import FileLock, load, save
-from recall_signal._wrapper.auto_pace import Abandoned, Pace, PacedPerformer, Wait
-from recall_signal._wrapper.auto_state import Attempt, AutoState
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._check import CheckResult, check_flow
 from recall_signal.calibration._fingerprint import FINGERPRINT_TEXTS

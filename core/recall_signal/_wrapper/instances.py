@@ -1,6 +1,6 @@
 """Find a language model, or an arm, inside a retriever, by a bounded walk through its parts.
 
-For a model also code is read, see `recall_signal._wrapper.auto_code`.
+For a model also code is read, see `recall_signal._wrapper.code_parts`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from recall_signal._wrapper.auto_code import parts_of_code
+from recall_signal._wrapper.code_parts import parts_of_code
 from recall_signal._wrapper.views import attributes_of
 
 __all__ = ["find_instance", "holds_instance"]

@@ -13,12 +13,12 @@ from time import monotonic
 from typing import Any, ClassVar
 from weakref import finalize
 
-from recall_signal._wrapper.auto import AutoCalibration, CalibrationStatus, is_switched_off
-from recall_signal._wrapper.auto_attempt import attempt_flow
-from recall_signal._wrapper.auto_pace import Pace, Politeness
-from recall_signal._wrapper.auto_run import start_task, start_thread
-from recall_signal._wrapper.auto_state import LOOK_AGAIN, Attempt, AutoState, Purpose
-from recall_signal._wrapper.auto_traffic import Observed
+from recall_signal._auto.attempt import attempt_flow
+from recall_signal._auto.pace import Pace, Politeness
+from recall_signal._auto.run import start_task, start_thread
+from recall_signal._auto.settings import AutoCalibration, CalibrationStatus, is_switched_off
+from recall_signal._auto.state import LOOK_AGAIN, Attempt, AutoState, Purpose
+from recall_signal._auto.traffic import Observed
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._identity import calibration_id
 from recall_signal.calibration._port import RetrieverPort

@@ -12,10 +12,10 @@ from time import monotonic
 from typing import Literal
 from weakref import finalize
 
-from recall_signal._wrapper.auto import AutoCalibration, CalibrationStatus
-from recall_signal._wrapper.auto_file import FileLock, load
-from recall_signal._wrapper.auto_queries import QueryCounter
-from recall_signal._wrapper.auto_traffic import Observed, TrafficWindow
+from recall_signal._auto.query_counter import QueryCounter
+from recall_signal._auto.settings import AutoCalibration, CalibrationStatus
+from recall_signal._auto.state_file import FileLock, load
+from recall_signal._auto.traffic import Observed, TrafficWindow
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._identity import calibration_id
 from recall_signal.errors import CalibrationError, ConfigurationError

@@ -9,11 +9,11 @@ from contextlib import suppress
 from contextvars import Context
 from typing import ClassVar
 
+from recall_signal._auto.run import read_silently
+from recall_signal._auto.settings import CalibrationStatus, is_switched_off
+from recall_signal._auto.traffic import Observed
 from recall_signal._background import start_thread
 from recall_signal._steps.driver import drive, drive_async
-from recall_signal._wrapper.auto import CalibrationStatus, is_switched_off
-from recall_signal._wrapper.auto_run import read_silently
-from recall_signal._wrapper.auto_traffic import Observed
 from recall_signal.assess import Calibrator
 from recall_signal.calibration._baseline import Baseline, CalibrationWithBaseline
 from recall_signal.calibration._calibration import Calibration

@@ -11,9 +11,9 @@ from threading import Event
 from typing import TypeVar
 
 from recall_signal import _background
+from recall_signal._auto.attempt import AttemptSteps, PacedSearch
+from recall_signal._auto.state import Attempt, AutoState
 from recall_signal._steps.driver import drive, drive_async, raise_if_cancelled
-from recall_signal._wrapper.auto_attempt import AttemptSteps, PacedSearch
-from recall_signal._wrapper.auto_state import Attempt, AutoState
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._port import RetrieverPort, Vectors
 from recall_signal.pool import Pool

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Protocol, TypeVar
 
+from recall_signal._auto.query_counter import QueryCounter
 from recall_signal._steps.driver import Steps
-from recall_signal._wrapper.auto_queries import QueryCounter
 from recall_signal.calibration._requests import EmbedTexts, Performer, Search
 from recall_signal.errors import CalibrationError
 from recall_signal.pool import Pool

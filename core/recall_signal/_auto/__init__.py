@@ -1,0 +1,1 @@
+"""A calibration that looks after itself: fitted, checked and fitted again in the background."""
