@@ -1,6 +1,7 @@
 """`recall-signal score`: the result, its summary and its errors."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -57,6 +58,14 @@ def test_a_log_of_calibrated_levels_is_noted(log: Path, tmp_path: Path) -> None:
     assert "Give the calibration with --calibration FILE" in " ".join(result.stderr.split())
     result = invoke("score", log, "-o", tmp_path / "two", "--calibration", tmp_path / "fit.json")
     assert "give it with" not in result.stderr
+
+
+def test_a_log_of_another_encoder_is_noted(log: Path, tmp_path: Path) -> None:
+    table = pq.ParquetFile(log).read()
+    pq.write_table(table.append_column("encoder", [["one", "two"] * (len(table) // 2)]), log)
+    replace(fitted(), encoder="one").save(tmp_path / "fit.json")
+    result = invoke("score", log, "-o", tmp_path / "out", "--calibration", tmp_path / "fit.json")
+    assert "with the encoder one; the log has queries of two" in " ".join(result.stderr.split())
 
 
 def test_a_file_that_is_no_parquet_is_refused(log: Path, tmp_path: Path) -> None:

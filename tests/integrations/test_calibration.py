@@ -158,6 +158,34 @@ def test_other_labels_are_fitted_anew(framework: Framework, tmp_path: Any) -> No
         over(framework).calibrated(path, labelled=[("a question", "yes")])
 
 
+def test_labels_in_a_stale_file_are_not_lost(
+    framework: Framework, tmp_path: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    labels = [(f"{QUERY} {n}", n % 2 == 0) for n in range(40)]
+    path = tmp_path / "c.json"
+    replace(over(framework).calibrate(), mode="labelled", encoder="one").save(path)
+    saved = path.read_bytes()
+    fitted = over(framework).calibrated(path).current_calibration
+    assert fitted.mode == "null"
+    assert path.read_bytes() == saved
+    assert (
+        "c.json no longer fits: this calibration was fitted with the encoder 'one'" in caplog.text
+    )
+    assert "(mode labelled), and is left alone; give them again" in caplog.text
+    over(framework).calibrated(path, labelled=labels)
+    assert dict(Calibration.load(path).counts)["labelled queries"] == 40
+
+
+def test_a_stale_file_without_labels_is_replaced_and_said_to_be(
+    framework: Framework, tmp_path: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "c.json"
+    replace(over(framework).calibrate(), encoder="one").save(path)
+    over(framework).calibrated(path)
+    assert Calibration.load(path).encoder != "one"
+    assert "c.json no longer fits" in caplog.text
+
+
 async def outcome(ask: Any, *given: Any, **named: Any) -> Any:
     made = ask(*given, **named)
     return await made if isawaitable(made) else made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import permutations
@@ -37,6 +38,7 @@ from tests.logs.made import (
     write_day,
     write_days,
 )
+from tests.logs.scoring import fitted
 
 COSINES = st.floats(-1.0, 1.0, width=32)
 
@@ -407,6 +409,16 @@ def test_canaries_of_a_log(tmp_path: Path) -> None:
     again = monitor(tmp_path)
     assert again.status == "quiet"
     assert len(again.series[0].findings) == 1
+
+
+@pytest.mark.parametrize(("encoder", "said"), [("demo", False), ("another", True), (None, False)])
+def test_a_calibration_of_another_encoder_than_the_log_is_said(
+    encoder: str | None, said: bool, tmp_path: Path
+) -> None:
+    write_days(tmp_path, 2, encoder="demo")
+    (verdict,) = monitor(tmp_path, calibration=replace(fitted(), encoder=encoder)).verdict
+    words = f"the encoder another, and the queries of {date_of(1)} were embedded by demo"
+    assert (words in verdict) is said
 
 
 def test_retrievers_are_watched_apart(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -417,3 +417,23 @@ def test_ctrl_c_while_texts_are_read_is_ctrl_c(
         monkeypatch.setattr(text_files_module, "_has_row", fail)
         with pytest.raises(raised):
             score(tmp_path / "a.jsonl", tmp_path / "out.parquet")
+
+
+@pytest.mark.parametrize("name", ["log.parquet", "log.jsonl"])
+@pytest.mark.parametrize(
+    ("encoders", "others"),
+    [(["one", "two", None], ("two",)), ([None], ()), (["one"], ()), ([1, 2], ())],
+)
+def test_a_log_of_another_encoder_than_the_calibrations(
+    name: str, encoders: list[Any], others: tuple[str, ...], tmp_path: Path
+) -> None:
+    rows = [{"cosines": [0.9], "encoder": encoder} for encoder in encoders]
+    if name.endswith("jsonl"):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / name, row_group_size=1)
+    of_one = replace(fitted(), encoder="one")
+    assert score(tmp_path / name, tmp_path / "a", calibration=of_one).other_encoders == others
+    unnamed = replace(of_one, encoder=None)
+    assert score(tmp_path / name, tmp_path / "b", calibration=unnamed).other_encoders == ()
+    assert score(tmp_path / name, tmp_path / "c").other_encoders == ()

@@ -233,7 +233,7 @@ def test_a_disk_that_fails_fails_no_query(
     assert "OSError" in caplog.text
     assert QUERY not in caplog.text
     assert not parts(tmp_path)
-    assert recover(tmp_path) == 2  # the rows before the failure, and those after it
+    assert recover(str(tmp_path)) == 2  # the rows before the failure, and those after it
     assert len(rows(tmp_path)) == 2
     assert not list((tmp_path / "_open").iterdir())
 

@@ -99,16 +99,9 @@ def _still_fits(state: AutoState, attempt: Attempt, pace: Pace) -> Steps[Request
         return False
     result = yield from _check(calibration, pace)
     log.info("calibration: checked after queries, %s", result.status)
-    if not result.fits:
-        state.turn_into_fit(attempt, FINDINGS[result.status])
+    if result.finding is not None:
+        state.turn_into_fit(attempt, result.finding)
     return result.fits
-
-
-FINDINGS = {
-    "encoder_changed": "the encoder has changed since the calibration was made",
-    "corpus_changed": "the stored texts have changed since the calibration was made",
-    "changed": "the encoder or the stored texts have changed since the calibration was made",
-}
 
 
 def _check(calibration: Calibration, pace: Pace) -> Steps[Request, CheckResult]:

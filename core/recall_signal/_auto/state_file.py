@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from recall_signal.calibration._calibration import Calibration
 from recall_signal.errors import CalibrationError
 
 __all__ = ["FileLock", "load", "save"]
+
+log = logging.getLogger(__name__)
 
 STALE_AFTER = 3600.0
 """Seconds after which a lock is taken over, whoever holds it."""
@@ -42,12 +45,22 @@ def load(path: str | Path) -> Calibration | None:
 def save(calibration: Calibration, path: str | Path) -> None:
     """Write the file, readable by its owner only; it is the old one or the new one.
 
+    A calibration from labels or past queries is not replaced by one without: they may be nowhere
+    else. The file is left alone then, and a warning says so.
+
     Raises:
         CalibrationError: The file holds something else, and is left alone.
         OSError: It cannot be written.
     """
-    load(path)
-    target = Path(path)
+    held, target = load(path), Path(path)
+    if held is not None and held.mode != "null" and calibration.evidence is None:
+        log.warning(
+            "calibration: %s holds one from labels or past queries (mode %s), and is left alone; "
+            "give them again to replace it, or remove the file",
+            target.name,
+            held.mode,
+        )
+        return
     make_private_folder(target.parent)
     calibration.save(target)
     target.chmod(PRIVATE)  # also where another mode was there

@@ -95,10 +95,10 @@ def _found_or_fitted(
     if not folder.is_dir():  # said before a fit is spent on it
         raise FileNotFoundError(ENOENT, "The folder does not exist", str(folder))
     found = load(path)
-    if found is not None and _suits(found, encoder, given):
-        result: CheckResult = yield CheckNow(found)
-        if result.fits:
+    if found is not None:
+        if (reason := (yield from _mismatch(found, encoder, given))) is None:
             return _adjusted(found, given)
+        log.warning("%s no longer fits: %s; fitting anew", Path(path).name, reason)
     calibration: Calibration = yield FitNow(given)
     save(calibration, path)
     return calibration
@@ -116,8 +116,10 @@ _OF_A_FIT = ("documents", "max_false_none")
 """Arguments that are not looked at where a file is read: a bound may rest on the file's labels."""
 
 
-def _suits(found: Calibration, encoder: str | None, given: Mapping[str, Any]) -> bool:
-    """Return whether a saved calibration is of this encoder, and of the evidence given now.
+def _mismatch(
+    found: Calibration, encoder: str | None, given: Mapping[str, Any]
+) -> Steps[CheckNow | FitNow, str | None]:
+    """Return why a saved calibration is not that of this retriever and this evidence, else None.
 
     Raises:
         RecallSignalError: What is given is no evidence, see `Calibration.fit`.
@@ -125,9 +127,12 @@ def _suits(found: Calibration, encoder: str | None, given: Mapping[str, Any]) ->
     asked = fit_input(**{name: given[name] for name in given if name not in _OF_A_FIT}).evidence
     try:
         found.require_encoder(given.get("encoder") or encoder)
-    except CalibrationError:
-        return False
-    return asked in (None, found.evidence)
+    except CalibrationError as error:
+        return str(error)
+    if asked not in (None, found.evidence):
+        return "it was made from other queries, labels, probes or another seed"
+    result: CheckResult = yield CheckNow(found)
+    return result.finding
 
 
 def _kept(given: Mapping[str, Any]) -> dict[str, Any]:

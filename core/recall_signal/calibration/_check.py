@@ -94,7 +94,19 @@ class CheckResult:
     @property
     def fits(self) -> bool:
         """False where a change was found."""
-        return self.status in ("ok", "not_measurable")
+        return self.finding is None
+
+    @property
+    def finding(self) -> str | None:
+        """The change that was found, in words; None where none was."""
+        return _FINDINGS.get(self.status)
+
+
+_FINDINGS = {
+    "encoder_changed": "the encoder has changed since the calibration was made",
+    "corpus_changed": "the stored texts have changed since the calibration was made",
+    "changed": "the encoder or the stored texts have changed since the calibration was made",
+}
 
 
 def check(canaries: Canaries | None, port: RetrieverPort) -> CheckResult:

@@ -56,6 +56,12 @@ def score(
             terminal.out.out(json.dumps(said), highlight=False)
         else:
             _show(scored, terminal)
+        if loaded is not None and scored.other_encoders:
+            terminal.note(
+                f"{calibration} was fitted with the encoder {terminal_text(str(loaded.encoder))}; "
+                f"the log has queries of {terminal_text(', '.join(scored.other_encoders))}, whose "
+                "cosines have another scale"
+            )
         if loaded is None and scored.names_calibration:
             terminal.note(
                 "A calibration decided the levels in this log; those above are by the default "

@@ -16,6 +16,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, TypeAlias
 
 from recall_signal._given import given_path
+from recall_signal._names import without_secrets
 from recall_signal._safe_text import terminal_text
 from recall_signal.calibration import Calibration
 from recall_signal.calibration._identity import calibration_id
@@ -61,12 +62,14 @@ class Scored:
         levels: Number of rows of each level.
         names_calibration: True where the log says that a calibration decided its old levels; of a
             text file, where its first rows say so.
+        other_encoders: Names in the log of encoders that the calibration is not of, likewise.
     """
 
     path: Path
     rows: int
     levels: dict[str, int]
     names_calibration: bool = False
+    other_encoders: tuple[str, ...] = ()
 
 
 def score(
@@ -137,7 +140,16 @@ def score(
             _run(job, units, jobs, progress or _ignore)
             result.finish()
     levels = levels_of(target)
-    return Scored(target, sum(levels.values()), levels, found.names_calibration())
+    rows, others = sum(levels.values()), _other_encoders(found, calibration)
+    return Scored(target, rows, levels, found.names_calibration(), others)
+
+
+def _other_encoders(log: Log, calibration: Calibration | None) -> tuple[str, ...]:
+    """Return the encoders that the log names and that a calibration was not fitted with."""
+    if calibration is None or calibration.encoder is None:
+        return ()
+    named = sorted(log.encoders())
+    return tuple(name for name in named if not calibration.fits_encoder(without_secrets(name)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,15 +106,22 @@ class Log:
         return units
 
     def names_calibration(self) -> bool:
-        """Return whether rows name a calibration: all by statistics, or the first ones of texts."""
-        name = "calibration"
-        if self.format != "parquet":
-            first = next(self.batches(self.units()[0], [name]), None) if self._has(name) else None
-            return first is not None and first.column(0).null_count < len(first)
-        return self._has(name) and any(_holds(self.folder / file, name) for file in self.files)
+        """Return whether rows name a calibration, as far as `_named` knows."""
+        return bool(self._named("calibration"))
 
-    def _has(self, name: str) -> bool:
-        return name in self.schema.names
+    def encoders(self) -> set[str]:
+        """Return names of the encoders of the queries, as far as `_named` knows."""
+        return self._named("encoder")
+
+    def _named(self, column: str) -> set[str]:
+        """Return values of a column of names, from all statistics, or the first rows of texts."""
+        if column not in self.schema.names or not _is_text(self.schema.field(column).type):
+            return set()
+        if self.format == "parquet":
+            return set().union(*(_extremes(self.folder / file, column) for file in self.files))
+        first = next(self.batches(self.units()[0], [column]), None)
+        values = [] if first is None else first.column(0).unique().to_pylist()
+        return {str(value) for value in values if value is not None}
 
     def batches(
         self, unit: Unit, columns: Sequence[str], skip: int = 0
@@ -183,19 +190,23 @@ def _partitions(file: str) -> dict[str, str | None]:
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
-def _holds(path: Path, name: str) -> bool:
-    """Return whether the statistics of a Parquet file know of a value in a column."""
+def _is_text(kind: pa.DataType) -> bool:
+    """Return True for texts, and for dictionaries of them."""
+    import pyarrow as pa
+
+    held = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return held in (pa.string(), pa.large_string())
+
+
+def _extremes(path: Path, name: str) -> set[str]:
+    """Return the first and last texts of a column, by the statistics of a Parquet file."""
     import pyarrow.parquet as pq
 
     found = pq.read_metadata(path)
-    for at in range(found.num_row_groups):
-        group = found.row_group(at)
-        columns = (group.column(place) for place in range(group.num_columns))
-        for column in columns:
-            stats = column.statistics if column.path_in_schema == name else None
-            if stats is not None and stats.num_values:
-                return True
-    return False
+    groups = map(found.row_group, range(found.num_row_groups))
+    columns = (group.column(place) for group in groups for place in range(group.num_columns))
+    known = (column.statistics for column in columns if column.path_in_schema == name)
+    return {end for stats in known if stats and stats.has_min_max for end in (stats.min, stats.max)}
 
 
 def find_log(log: str | Path, scorer: BatchScorer) -> Log:

@@ -27,6 +27,7 @@ from recall_signal._files import (
     open_regular,
     sync_folder,
 )
+from recall_signal._given import given_path
 from recall_signal._safe_text import shown
 from recall_signal.errors import InvalidInputError
 from recall_signal.logs._schema import parquet_options
@@ -148,9 +149,17 @@ def close_part(stream: Path, metadata: dict[str, str] | None = None) -> Path | N
     return target
 
 
-def recover(folder: Path) -> int:
-    """Make the parts of streams whose writers are no more; return how many rows they held."""
-    found = 0
+def recover(folder: str | Path) -> int:
+    """Make the parts of streams whose writers are no more; return how many rows they held.
+
+    Args:
+        folder: The folder of the log.
+
+    Raises:
+        ConfigurationError: It is no path.
+        OSError: A part cannot be written.
+    """
+    folder, found = given_path("folder", folder), 0
     if (folder / OPEN).is_symlink():  # what is in there is somebody else's
         return 0
     for stream in sorted((folder / OPEN).glob("*.arrows")):

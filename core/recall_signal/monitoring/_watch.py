@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from recall_signal._given import given_path, kind_of
+from recall_signal._names import without_secrets
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.errors import ConfigurationError
 from recall_signal.logs import CanaryRecord, read_canaries
@@ -43,6 +44,8 @@ class Series:
         findings: Everything that changed, in order of time.
         since: First day of what counts as new.
         later: Rows that are dated later than tomorrow, and left out.
+        mismatch: Says that the given calibration is of another encoder than the last day's queries,
+            None where it is not.
     """
 
     retriever: str
@@ -52,6 +55,7 @@ class Series:
     findings: Sequence[Finding]
     since: str
     later: int = 0
+    mismatch: str | None = None
 
     @property
     def current(self) -> list[Finding]:
@@ -191,7 +195,22 @@ def _series(
     last = max([*days, *(verdict.day for verdict in verdicts)], default=today)
     last = min(last, tomorrow)
     first = (date.fromisoformat(last) - timedelta(since - 1)).isoformat()
-    return Series(name, days, comparisons, verdicts, findings, first, later)
+    mismatch = _mismatch(days, calibration)
+    return Series(name, days, comparisons, verdicts, findings, first, later, mismatch)
+
+
+def _mismatch(days: Mapping[str, Day], calibration: Calibration | None) -> str | None:
+    """Return a sentence where a calibration is not of the encoder of the last day's queries."""
+    if calibration is None or not days:
+        return None
+    last = max(days)
+    encoder = days[last].encoder
+    if calibration.fits_encoder(encoder and without_secrets(encoder)):
+        return None
+    return (
+        f"The calibration given was fitted with the encoder {calibration.encoder}, and the queries "
+        f"of {last} were embedded by {encoder}: give the one in use."
+    )
 
 
 def _last_day(days: Mapping[str, Day]) -> dict[str, object] | None:
@@ -210,10 +229,11 @@ def _last_day(days: Mapping[str, Day]) -> dict[str, object] | None:
 
 
 def _verdict(series: Series) -> str:
-    left_out = f" Rows dated in the future are left out: {series.later}." if series.later else ""
+    remarks = f" Rows dated in the future are left out: {series.later}." if series.later else ""
+    remarks += f" {series.mismatch}" if series.mismatch else ""
     if series.current:
         name = f"{series.retriever}: " if series.retriever else ""
-        return name + " ".join(found.text for found in series.current) + left_out
+        return name + " ".join(found.text for found in series.current) + remarks
     young = series.began > series.since
     since = f"the log began on {series.began}" if young else series.since
     parts = [f"nothing changed since {since}"]
@@ -229,4 +249,4 @@ def _verdict(series: Series) -> str:
     if not series.canaries:
         parts.append("no canaries are logged, so encoder and texts are not watched")
     quiet = f"{series.retriever} is quiet" if series.retriever else "Quiet"
-    return f"{quiet}: {'; '.join(parts)}.{left_out}"
+    return f"{quiet}: {'; '.join(parts)}.{remarks}"
