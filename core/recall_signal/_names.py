@@ -6,7 +6,15 @@ import re
 from collections.abc import Collection
 from difflib import get_close_matches
 
-__all__ = ["FRAMEWORK_NAMES", "MAX_NAME", "is_plain", "meant_name", "plain_name", "without_secrets"]
+__all__ = [
+    "FRAMEWORK_NAMES",
+    "MAX_NAME",
+    "is_plain",
+    "meant_name",
+    "plain_name",
+    "shown_choice",
+    "without_secrets",
+]
 
 MAX_NAME = 200
 """Characters of a name; the longest names of models are paths of half as many."""
@@ -40,8 +48,27 @@ def without_secrets(name: str) -> str:
 _PAGE_SIZE = re.compile(r"(top)?k+")
 """Names of a page size, too short for difflib, without their underscores: `kk`, `top_k`."""
 
-FRAMEWORK_NAMES = {"similarity_top_k": "k"}
-"""A framework's name of something -> ours; its own retrievers may take it under theirs."""
+FRAMEWORK_NAMES = {
+    "similarity_top_k": "k",
+    "embeddings": "embed_model",
+    "embedding": "embed_model",
+    "embed_model": "embeddings",
+}
+"""A framework's name of something -> ours there; its own retrievers may take it under theirs."""
+
+_CHOICE = re.compile("[A-Za-z_]{1,40}")
+
+
+def shown_choice(given: object) -> str:
+    """Return what was given for one of a few names, for a message; its type if it may be a secret.
+
+    A text of letters alone was meant for one of the names.
+    """
+    if isinstance(given, int | float | None) or (
+        isinstance(given, str) and _CHOICE.fullmatch(given)
+    ):
+        return repr(given)
+    return type(given).__name__
 
 
 def meant_name(given: str, known: Collection[str], likeness: float = 0.6) -> str | None:

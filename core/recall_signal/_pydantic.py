@@ -8,13 +8,16 @@ one are built on.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, Self, TypeVar
+from inspect import isclass
+from types import MappingProxyType
+from typing import Any, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 
-from recall_signal._names import meant_name
+from recall_signal._names import meant_name, shown_choice
 from recall_signal.errors import ConfigurationError
 
 __all__ = [
@@ -81,6 +84,9 @@ def _copies_in_its_own_way(model: type[BaseModel]) -> bool:
     return any(getattr(model, way) is not getattr(BaseModel, way) for way in ways)
 
 
+_NO_FIELDS: Mapping[str, FieldInfo] = MappingProxyType({})
+
+
 class FrozenOptions(BaseModel):
     """Base of option objects: frozen values that are validated where they are made.
 
@@ -102,12 +108,14 @@ class FrozenOptions(BaseModel):
         return type(self)(**{**dict(self), **changes})
 
 
-def format_validation_error(error: ValidationError, known: Collection[str] = ()) -> str:
+def format_validation_error(
+    error: ValidationError, known: Mapping[str, FieldInfo] = _NO_FIELDS
+) -> str:
     """Name each wrong setting; of the values only numbers are shown, others may hold a secret.
 
     Args:
         error: Of a model.
-        known: The names of its settings, for those that are misspelt.
+        known: Its settings, for names that are misspelt, or those of the options in one of them.
     """
     messages = []
     for item in error.errors(include_url=False):
@@ -117,12 +125,22 @@ def format_validation_error(error: ValidationError, known: Collection[str] = ())
         if own:
             messages.append(str(own))
         elif item["type"] == "extra_forbidden":
-            meant = meant_name(name, known)
-            hint = "" if meant is None else f"; did you mean {meant}?"
-            messages.append(f"{name}: there is no such setting{hint}")
+            messages.append(f"{name}: there is no such setting{_hint(name, known)}")
         elif item["type"] == "missing":
             messages.append(f"{name} is required")
         else:
-            shown = given if isinstance(given, int | float) else type(given).__name__
+            is_number, is_choice = isinstance(given, int | float), item["type"] == "literal_error"
+            shown = shown_choice(given) if is_number or is_choice else type(given).__name__
             messages.append(f"{name}: {item['msg'][0].lower()}{item['msg'][1:]}, got {shown}")
     return "; ".join(dict.fromkeys(messages))
+
+
+def _hint(name: str, known: Mapping[str, FieldInfo]) -> str:
+    """Return the end of a message on an unknown setting: the one that was meant, if any."""
+    for setting, field in known.items():
+        for options in (field.annotation, *get_args(field.annotation)):
+            is_group = isclass(options) and issubclass(options, FrozenOptions)
+            if is_group and name in options.model_fields:
+                return f"; pass {setting}={options.__name__}({name}=...)"
+    meant = meant_name(name, known)
+    return "" if meant is None else f"; did you mean {meant}?"

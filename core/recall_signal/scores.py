@@ -7,12 +7,12 @@ formula is refused, with its reason, instead of being guessed at.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from enum import StrEnum
 from math import isfinite, log
 from typing import SupportsFloat
 
+from recall_signal._names import meant_name, shown_choice
 from recall_signal._numbers import Numbers, finite_or_none
 from recall_signal.errors import ConfigurationError
 
@@ -134,20 +134,11 @@ def parse_score_kind(kind: ScoreKind | str) -> ScoreKind:
     try:
         return ScoreKind(kind)
     except ValueError:
-        given = repr(kind) if _may_be_shown(kind) else type(kind).__name__
+        meant = meant_name(kind, [*ScoreKind]) if isinstance(kind, str) else None
+        hint = "" if meant is None else f"; did you mean {meant}?"
         raise ConfigurationError(
-            f"score_kind must be one of {', '.join(ScoreKind)}, got {given}"
+            f"score_kind must be one of {', '.join(ScoreKind)}, got {shown_choice(kind)}{hint}"
         ) from None
-
-
-_NAME = re.compile("[A-Za-z_]{1,40}")
-"""A text that looks like the name of a kind; any other may hold a secret."""
-
-
-def _may_be_shown(kind: object) -> bool:
-    if isinstance(kind, str):
-        return _NAME.fullmatch(kind) is not None
-    return isinstance(kind, int | None)
 
 
 def to_cosine(score: SupportsFloat | None, kind: ScoreKind | str) -> float | None:

@@ -80,8 +80,8 @@ class RunnableSelector:
             if isinstance(selector, type):
                 given = f"the class {selector.__name__}"
             raise ConfigurationError(
-                "selector must be a chat model or an object with select() and "
-                f"aselect(), got {given}"
+                "selector must be a chat model or an object with select(request), beside which "
+                f"aselect(request) may stand, got {given}"
             )
         self.model: Model[Select, Callbacks, Answer] = Model(
             self._call, self._acall if self.native_async else None, alone=self.holds_loop

@@ -65,6 +65,7 @@ class RecallPostprocessor(SignalSettings, BaseNodePostprocessor):
     _settings: FlowSettings[NodeWithScore] = PrivateAttr()
     _identity: str | None = PrivateAttr()
     _workers: Workers = PrivateAttr(default_factory=Workers)
+    _has_warned: bool = PrivateAttr(default=False)
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -141,6 +142,12 @@ class RecallPostprocessor(SignalSettings, BaseNodePostprocessor):
             return Candidates(nodes, page, reason="adapter_failed")
 
     def _finish(self, outcome: Outcome[NodeWithScore]) -> list[NodeWithScore]:
+        if outcome.confidence.reason == "store_not_recognised" and not self._has_warned:
+            self._has_warned = True
+            log.warning(
+                "a RecallPostprocessor sees no store, so it does not know what the nodes' scores "
+                "are: pass score_kind=, or embed_model= to have the texts embedded again"
+            )
         response = respond(outcome, annotated_page(outcome))
         publish([response])
         outcome.settings.calibration.observe(outcome, is_plain=True, is_async=False)

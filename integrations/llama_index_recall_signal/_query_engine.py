@@ -238,7 +238,8 @@ def _recalling(retriever: BaseRetriever, settings: dict[str, Any]) -> RecallRetr
     """Return the retriever with the signal around it."""
     unknown_names = sorted(settings.keys() - _SETTINGS)
     if unknown_names:
-        raise _wrong(f"there is no setting {', '.join(unknown_names)}")
+        hint = "; a model answers in response_synthesizer=" if "llm" in unknown_names else ""
+        raise _wrong(f"there is no setting {', '.join(unknown_names)}{hint}")
     if not isinstance(retriever, RecallRetriever):
         return RecallRetriever(retriever, **settings)
     if settings.keys() - {"metadata_key"}:

@@ -136,7 +136,8 @@ def as_selector(selector: object) -> Model[Select, None, Answer]:
     given = f"the class {chosen.__name__}" if isinstance(chosen, type) else type(chosen).__name__
     if not callable(select) or isinstance(chosen, type) or iscoroutinefunction(select):
         raise ConfigurationError(
-            f"selector must be an LLM or an object with select() and aselect(), got {given}"
+            "selector must be an LLM or an object with select(request), beside which "
+            f"aselect(request) may stand, got {given}"
         )
     if aselect is None or not getattr(chosen, "native_async", True):
         return Model(lambda asked, _: select(asked.request))

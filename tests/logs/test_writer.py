@@ -514,6 +514,16 @@ def test_a_log_that_nobody_has_is_closed(tmp_path: Path) -> None:
     assert len(rows(tmp_path)) == 1
 
 
+def test_queries_after_the_end_of_a_log_are_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with LogWriter(tmp_path) as log:
+        write(log, Query())
+    write(log, Query(), Query())
+    assert (log.written, log.dropped, len(rows(tmp_path))) == (1, 2, 1)
+    assert caplog.text.count("is closed, and queries that come now are not in it") == 1
+
+
 def test_no_thread_at_the_end_of_the_interpreter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,11 +84,16 @@ class RecallResponseBase(ReportsMixin):
             if made is None or outcome is None:
                 if name in own:  # another thread has just built it
                     return own[name]
-                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+                page = _PAGES & own.keys() if name in _PAGES else ()
+                hint = "".join(f"; its page is {own_name}" for own_name in page)
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}")
             value = own.setdefault(name, made(outcome))
             if own.keys() >= _LATER.keys():
                 own.pop("_outcome", None)
             return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_LATER})
 
     def __getstate__(self) -> dict[str, object]:
         return {item.name: getattr(self, item.name) for item in fields(self)}
@@ -135,6 +140,9 @@ def _cut(outcome: Outcome[Item]) -> float | None:
     found: float | None = cut_for(outcome.pool)
     return found
 
+
+_PAGES = {"documents", "nodes"}
+"""Names of the page in the frameworks."""
 
 _LATER: dict[str, Callable[[Outcome[Any]], object]] = {
     "pool": lambda outcome: outcome.pool,

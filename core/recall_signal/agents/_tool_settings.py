@@ -75,7 +75,10 @@ class ToolSettings:
         try:
             parsed = self.arguments.model_validate(given)
         except ValidationError as error:
-            raise ConfigurationError(f"{self.name}: {format_validation_error(error)}") from None
+            raise ConfigurationError(
+                f"{self.name}: {format_validation_error(error)}; its arguments are "
+                f"{', '.join(self.arguments.model_fields)}"
+            ) from None
         return {name: value for name, value in parsed if value is not None}
 
 

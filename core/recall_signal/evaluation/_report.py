@@ -212,8 +212,8 @@ def figure_cells(row: Metrics) -> tuple[str, ...]:
 
 def notes(evaluation: Evaluation) -> list[str]:
     """Return remarks on the number of queries and on the fits, a line each."""
-    few = [f"{count} {kind.replace('_', ' ')}" for kind, count in _few(evaluation).items()]
-    lines = [f"only {' and '.join(few)} queries are reported: {_LITTLE}"] if few else []
+    few = _few(evaluation)
+    lines = [f"only {_counted(few)} queries are reported: {_LITTLE}"] if few else []
     if evaluation.sample < FEW:
         lines.append(f"only {evaluation.sample} queries were fitted on: {_LITTLE}")
     return lines + [
@@ -226,6 +226,10 @@ def _few(evaluation: Evaluation) -> dict[str, int]:
     kinds = (PRESENT, *evaluation.absent_kinds)
     counts = {kind: int((evaluation.kinds == kind).sum()) for kind in kinds}
     return {kind: count for kind, count in counts.items() if count < FEW}
+
+
+def _counted(few: Mapping[str, int]) -> str:
+    return " and ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in few.items())
 
 
 def verdict(evaluation: Evaluation) -> list[str]:
@@ -244,7 +248,10 @@ def verdict(evaluation: Evaluation) -> list[str]:
         f"Uncalibrated, {_outcome(rows, 'uncalibrated', few)}.",
     ]
     if few:
-        lines.append("These are few queries: take it as a first impression.")
+        lines.append(
+            f"An opinion needs {FEW} present queries and {FEW} of the other kind, and there are "
+            f"only {_counted(few)}: take it as a first impression."
+        )
     if accuracy[best] - accuracy["null"] >= WORTHWHILE:
         lines.append(
             f"Better here, {TO_GET[best]}: {_outcome(rows, best, few)} (balanced accuracy "

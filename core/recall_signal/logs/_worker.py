@@ -49,7 +49,7 @@ class Worker:
         self._lock = Lock()  # of what is counted, and of the thread's start; never held for long
         self._turn = Lock()  # of the files
         self._wake = Event()
-        self._closed = False
+        self._closed = self._has_refused = False
         self._thread: Thread | None = None
         self._spool: Spool | None = None
         self._spool_since = 0.0
@@ -58,7 +58,10 @@ class Worker:
     def put(self, row: Row) -> None:
         """Queue a row, in about a microsecond, whatever the disk does."""
         waiting = len(self._rows)
-        if waiting >= self._limit or self._closed:
+        if self._closed:
+            self._refuse()
+            return
+        if waiting >= self._limit:
             self.lose(1)
             return
         self._rows.append(row)
@@ -72,6 +75,17 @@ class Worker:
         if rows:
             with self._lock:
                 self.dropped += rows
+
+    def _refuse(self) -> None:
+        """Count a row that comes after the end, and say so once."""
+        self.lose(1)
+        if not self._has_refused:
+            self._has_refused = True
+            log.warning(
+                "the log in %s is closed, and queries that come now are not in it: close it when "
+                "the service ends",
+                self.folder.name,
+            )
 
     def _start(self) -> None:
         with self._lock:

@@ -53,7 +53,7 @@ class Answer:
 
 @runtime_checkable
 class Selector(Protocol):
-    """Anything with these two methods can select.
+    """Anything with these two methods can select; without `aselect` a thread calls `select`.
 
     An exception becomes `llm_error` (a `TimeoutError`: `timeout`); the page survives it.
     """
@@ -135,7 +135,13 @@ def _decision(
     request = (yield from computed(build)) if is_long else build()
     answer = yield Select(request, options.timeout)
     if not isinstance(answer, Answer):
+        log.warning("the selector must return an Answer, got %s", type(answer).__name__)
         return SelectionDecision(None, "invalid_output"), ""
+    if not isinstance(answer.content, str | Mapping | None):
+        log.warning(
+            "the content of the selector's Answer must be a text or a mapping, got %s",
+            type(answer.content).__name__,
+        )
     return apply_answer(request, answer.content, options), _model_name(answer.model)
 
 
