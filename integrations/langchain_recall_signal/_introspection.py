@@ -26,6 +26,7 @@ from langchain_core.runnables.configurable import (
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from langchain_recall_signal._arms.tree import first_store
+from langchain_recall_signal._arms.views import RETRIEVING
 from langchain_recall_signal._encoders import MODEL_NAMES
 from langchain_recall_signal.stores import find_adapter
 from recall_signal import ConfigurationError
@@ -48,7 +49,6 @@ __all__ = [
     "unwrap",
 ]
 
-_OWN_SEARCH = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
 _TAPPED_SEARCHES = ("similarity", "similarity_score_threshold")
 
 
@@ -98,7 +98,7 @@ def _plain_retriever(retriever: Runnable[str, list[Document]]) -> VectorStoreRet
 
 def keeps_search(retriever_class: type, base: type) -> bool:
     """Return whether a retriever's class searches as that base does, by its methods."""
-    return all(_same(retriever_class, base, name) for name in _OWN_SEARCH)
+    return all(_same(retriever_class, base, name) for name in RETRIEVING)
 
 
 def retriever_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from operator import is_
 
@@ -13,6 +14,7 @@ from langchain_core.vectorstores import VectorStoreRetriever
 
 from langchain_recall_signal._arms.parts import asks_several_indexes
 from langchain_recall_signal._arms.tree import ArmReaders, ArmTree
+from langchain_recall_signal._arms.views import has_own_search
 from langchain_recall_signal._hits import HitsReader
 from langchain_recall_signal._introspection import (
     expects_k,
@@ -24,6 +26,7 @@ from langchain_recall_signal._introspection import (
 )
 from langchain_recall_signal._tap import Tap, declared_tap, tap_of, tapped
 from langchain_recall_signal.stores import Hits, StoreAdapter, find_adapter
+from langchain_recall_signal.stores._registry import is_patched
 from recall_signal import ScoreKind
 from recall_signal._flow.backend import Flow
 from recall_signal._steps.compute import CallStore
@@ -34,6 +37,9 @@ __all__ = ["Reader"]
 log = logging.getLogger(__name__)
 
 _PAGE_SIZE = {"k"}
+
+_FEWEST_REFUSALS = 3
+"""Failures in a row that are not taken for a passing one."""
 
 
 class Reader(HitsReader):
@@ -71,6 +77,8 @@ class Reader(HitsReader):
         self.takes_k = {way: expects_k(retriever, way) for way in ("invoke", "ainvoke")}
         self._tapped: tuple[list[object], Runnable[str, list[Document]]] | None = None
         self._widens = False
+        self._refusals = 0
+        self._inner = unwrap(retriever)
         self._unsupported: frozenset[str] = frozenset()
         self.tap = Tap()
         if self.taps and self.adapter is not None and store is not None:
@@ -89,6 +97,8 @@ class Reader(HitsReader):
         retriever = self.retriever
         if not self.taps or (self._unsupported and self._is_unsupported(kwargs)):
             return retriever, k, k
+        if has_own_search(self.store) or has_own_search(self._inner):
+            return retriever, k, k
         view = self.tapped()
         if view is retriever:
             return retriever, k, k
@@ -97,9 +107,30 @@ class Reader(HitsReader):
             self._widens = self.is_prefix_stable()
         return view, page, max(page, self.pool_size) if page and self._widens else k
 
+    def refuse(self) -> None:
+        """Note a search with scores that failed where the bare one did not.
+
+        After three in a row none is wider than the page, after three more none has scores.
+        """
+        self._refusals += 1
+        if self._refusals == _FEWEST_REFUSALS:
+            self._refusals, is_wide = 0, self._widens and self.pool_size > 1
+            what = "a wider one" if is_wide else "one with scores"
+            log.warning("three searches in a row were refused: %s is tried no more", what)
+            self.pool_size, self.taps = 1, self.taps and is_wide
+
+    def accept(self) -> None:
+        """Note a search with scores that went well."""
+        self._refusals = 0
+
     def _is_unsupported(self, kwargs: Mapping[str, object]) -> bool:
         """Return whether scores cannot be seen in a search with these arguments."""
         return not self._unsupported.isdisjoint(search_arguments(self.retriever, kwargs))
+
+    @property
+    def tap_now(self) -> Tap:
+        """The search to record, of a store in which a part of it may have been replaced since."""
+        return replace(self.tap, may_filter=True) if is_patched(self.store) else self.tap
 
     @property
     def gives_cosines(self) -> bool:
@@ -164,7 +195,7 @@ class Reader(HitsReader):
         LangChain warns of relevances outside of its range with all of the hits and their texts:
         it is to look at those of the page alone.
         """
-        return getattr(unwrap(self.retriever), "search_type", None) == "similarity_score_threshold"
+        return getattr(self._inner, "search_type", None) == "similarity_score_threshold"
 
     def finds_places(self, kwargs: Mapping[str, object]) -> bool:
         """Return whether a search finds places in an index, and reads nothing to decide on them.
@@ -216,7 +247,8 @@ class Reader(HitsReader):
             return True
         try:
             arguments = search_arguments(self.retriever, kwargs)
-            count = yield CallStore(partial(adapter.item_count, self.store, arguments, limit))
+            counted = partial(adapter.item_count, self.store, arguments, limit)
+            count = counted() if adapter.is_local else (yield CallStore(counted))
         except Exception as error:
             log.warning("counting the store's records failed: %s", type(error).__name__)
             return True

@@ -110,7 +110,7 @@ class Call:
         return self._single() if readers is None else self._rebuilt(readers)
 
     def _listening(self, embedded: tuple[str, Sequence[float]] | None = None) -> Recorder:
-        return Recorder(self.reader.tap, embedded, wider=self.wider)
+        return Recorder(self.reader.tap_now, embedded, wider=self.wider)
 
     def _rebuilt(self, readers: ArmReaders) -> SearchFlow[Document]:
         """Call a composite on views of its parts; one that has none as it is."""
@@ -145,6 +145,9 @@ class Call:
             log.warning("searching with scores failed: %s", type(raised).__name__)
             self.recorder, limit = Recorder(), None
             documents = validate_page((yield self._retrieve(reader.retriever, self.k)), Document)
+            reader.refuse()
+        else:
+            reader.accept()
         try:
             candidates, settled = yield from contained_steps(self._read(documents, limit))
         except Exception as error:

@@ -53,15 +53,18 @@ _SEARCH_METHODS = frozenset(
         "aretrieve",
         "_retrieve",
         "_aretrieve",
+        "_needs_embedding",
         "_build_vector_store_query",
         "_get_nodes_with_embeddings",
         "_aget_nodes_with_embeddings",
+        "_determine_nodes_to_fetch",
+        "_insert_fetched_nodes_into_query_result",
         "_convert_nodes_to_scored_nodes",
         "_handle_recursive_retrieval",
         "_ahandle_recursive_retrieval",
     }
 )
-"""Methods of the search: subclasses with one of their own may return anything."""
+"""Methods of the search: a subclass or an object with one of its own may return anything."""
 
 
 retrieve_unspanned: Callable[[BaseRetriever, QueryType], list[NodeWithScore]] = unwrap(
@@ -105,6 +108,8 @@ def vector_search(retriever: BaseRetriever) -> VectorSearch | None:
     if not isinstance(retriever, VectorIndexRetriever):
         return None
     if overrides(retriever.__class__, VectorIndexRetriever, _SEARCH_METHODS):
+        return None
+    if not _SEARCH_METHODS.isdisjoint(vars(retriever)):  # replaced in the object itself
         return None
     top_k = retriever.similarity_top_k
     return VectorSearch(

@@ -15,7 +15,7 @@ from llama_index_recall_signal._internals import DEFAULT_MODE, VectorSearch
 from llama_index_recall_signal._question import Question
 from llama_index_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from llama_index_recall_signal.stores._base import AnyAdapter, Vectors
-from llama_index_recall_signal.stores._registry import is_altered
+from llama_index_recall_signal.stores._registry import is_altered, is_patched
 from recall_signal import ScoreKind
 from recall_signal._flow.values import Candidates, SearchFlow
 from recall_signal._steps.failures import contained, original
@@ -36,10 +36,12 @@ class StoreChecks:
 
     Attributes:
         own: The check of the store that the wrapped retriever itself searches.
+        refusals: Wider searches in a row that failed where the one for the page did not.
     """
 
     def __init__(self) -> None:
         self.own = NormCheck()
+        self.refusals = 0
         # By id, since stores cannot be hashed; the reference tells a new store from an old one.
         self._checks: dict[int, tuple[ref[object], NormCheck]] = {}
 
@@ -156,7 +158,7 @@ class Reader(StoreReader[AnyAdapter]):
             return False
         if self.adapter is None or self.adapter.may_drop:
             return found < limit
-        return is_altered(self.store)
+        return is_altered(self.store) or is_patched(self.store)
 
     @property
     def reads_nodes(self) -> bool:

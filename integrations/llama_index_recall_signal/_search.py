@@ -66,6 +66,9 @@ class Retrieve:
     arguments: Mapping[str, object] = field(default_factory=dict)
 
 
+_REFUSALS = 3
+"""Failures of a wider search in a row after which none is tried any more."""
+
 _EMBEDDING = frozenset(
     {
         "get_query_embedding",
@@ -97,7 +100,7 @@ class Call:
         *,
         is_pool_read: bool = True,
     ) -> None:
-        retriever = fields.retriever
+        retriever, self.memory = fields.retriever, memory
         self.retriever, self.bundle, self.pool_size = retriever, bundle, fields.pool_size
         self.k = fields.k if options.k is None else options.k
         self.arguments, self.is_pool_read = options.arguments, is_pool_read
@@ -189,7 +192,10 @@ class Call:
                 raise_original(error)
             level = logging.INFO if is_blank(self.bundle.query_str) else logging.WARNING
             log.log(level, "searching wider failed: %s", type(raised).__name__)
-            return (yield from self._unseen(search))
+            found = yield from self._unseen(search)
+            self.memory.refusals += 1
+            return found
+        self.memory.refusals = 0 if is_extra else self.memory.refusals
         return (yield from self._read(returned, hits))
 
     def _read(
@@ -243,7 +249,7 @@ class Call:
         Where not to look wider, what it returns is the page, however much that is.
         """
         reader, size = self.reader, self.k or search.top_k
-        if size is None or reader.mode != DEFAULT_MODE:
+        if size is None or reader.mode != DEFAULT_MODE or self.memory.refusals >= _REFUSALS:
             return self.k, self.k
         widens = (
             (yield CallStore(reader.is_prefix_stable))

@@ -1,7 +1,7 @@
-"""A search that filters, in a class of one's own or by a threshold: its page stays its page."""
+"""A search that filters, in a class or object of one's own or by a threshold: its page stays."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from langchain_classic.retrievers import EnsembleRetriever
@@ -11,6 +11,8 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_recall_signal import RecallRetriever
+
+Filled = TypeVar("Filled", bound=InMemoryVectorStore)
 
 
 class TenantStore(InMemoryVectorStore):
@@ -29,7 +31,7 @@ class AsyncTenantStore(InMemoryVectorStore):
         return [document for document in found if document.metadata["tenant"] == "mine"][:k]
 
 
-def filled(store: InMemoryVectorStore) -> InMemoryVectorStore:
+def filled(store: Filled) -> Filled:
     """Two hundred texts, half of them of another tenant."""
     tenants = ("mine", "theirs")
     store.add_documents(
@@ -222,3 +224,159 @@ def test_a_threshold_in_a_batch(store_class: Any, size: int) -> None:
     assert [ids(page) for page in pages] == [expected, expected]
     for page in pages:
         assert page[0].metadata["recall"]["confidence"]["result_count"] == 50
+
+
+PUBLIC = "mine"
+
+
+def replaced_in(target: Any, name: str) -> None:
+    """Replace a search in an object by one that filters, as monkeypatching does."""
+    search = getattr(target, name)
+
+    def only_public(found: Any) -> Any:
+        documents = [(hit[0] if isinstance(hit, tuple) else hit) for hit in found]
+        return [
+            hit
+            for hit, document in zip(found, documents, strict=True)
+            if document.metadata["tenant"] == PUBLIC
+        ]
+
+    async def afiltered(*args: Any, **kwargs: Any) -> Any:
+        return only_public(await search(*args, **kwargs))
+
+    def filtered(*args: Any, **kwargs: Any) -> Any:
+        return only_public(search(*args, **kwargs))
+
+    object.__setattr__(target, name, afiltered if name.lstrip("_").startswith("a") else filtered)
+
+
+@pytest.mark.parametrize("kind", ["auto", "cosine"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "similarity_search",
+        "asimilarity_search",
+        "similarity_search_with_score",
+        "_similarity_search_with_score_by_vector",
+    ],
+)
+async def test_a_search_that_was_replaced_in_the_store_itself(name: str, kind: Any) -> None:
+    store = filled(InMemoryVectorStore(DeterministicFakeEmbedding(size=16)))
+    bare = store.as_retriever(search_kwargs={"k": 6})
+    wrapped = RecallRetriever(retriever=bare, score_kind=kind)
+    assert wrapped.recall("a").level != "unknown"
+    replaced_in(store, name)
+    assert ids(wrapped.invoke("a")) == ids(bare.invoke("a"))
+    assert ids(await wrapped.ainvoke("a")) == ids(await bare.ainvoke("a"))
+    assert list(map(ids, wrapped.batch(["a", "b"]))) == list(map(ids, bare.batch(["a", "b"])))
+    around = EnsembleRetriever(retrievers=[bare, bare], weights=[0.5, 0.5])
+    assert ids(RecallRetriever(retriever=around).invoke("a")) == ids(around.invoke("a"))
+    delattr(store, name)
+    assert wrapped.recall("a").level != "unknown"
+
+
+async def test_a_search_that_was_replaced_in_the_retriever_itself() -> None:
+    store = filled(InMemoryVectorStore(DeterministicFakeEmbedding(size=16)))
+    bare = store.as_retriever(search_kwargs={"k": 6})
+    wrapped = RecallRetriever(retriever=bare)
+    replaced_in(bare, "_get_relevant_documents")
+    replaced_in(bare, "_aget_relevant_documents")
+    assert ids(wrapped.invoke("a")) == ids(bare.invoke("a"))
+    assert ids(await wrapped.ainvoke("a")) == ids(await bare.ainvoke("a"))
+
+
+class Scarce(InMemoryVectorStore):
+    """Refuses a search for more than it likes."""
+
+    most = 20
+
+    def _similarity_search_with_score_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        filter: Any = None,  # noqa: A002  (its name in LangChain)
+    ) -> Any:
+        if k > self.most:
+            raise ValueError("the limit is too high")
+        return super()._similarity_search_with_score_by_vector(embedding, k, filter)
+
+
+def test_a_wider_search_that_is_always_refused_is_tried_no_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = filled(Scarce(DeterministicFakeEmbedding(size=16)))
+    wrapped = RecallRetriever(retriever=store.as_retriever(search_kwargs={"k": 5}))
+    assert [wrapped.recall("a").level != "unknown" for _ in range(5)] == [True] * 5
+    assert caplog.text.count("searching with scores failed") == 3
+    assert caplog.text.count("a wider one is tried no more") == 1
+
+
+def test_two_refusals_are_a_passing_fault() -> None:
+    store = filled(Scarce(DeterministicFakeEmbedding(size=16)))
+    wrapped = RecallRetriever(retriever=store.as_retriever(search_kwargs={"k": 5}))
+    for _ in range(2):
+        wrapped.invoke("a")
+        wrapped.invoke("a")
+        store.most = 50
+        assert len(wrapped.recall("a").pool) == 50
+        store.most = 20
+
+
+class Unsighted(InMemoryVectorStore):
+    """Works only where its class is its own."""
+
+    def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
+        if type(self) is not Unsighted:
+            raise TypeError("another class")
+        return super().similarity_search_with_score(*args, **kwargs)
+
+
+def test_a_search_with_scores_that_is_always_refused_is_tried_no_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = filled(Unsighted(DeterministicFakeEmbedding(size=16)))
+    bare = store.as_retriever(search_kwargs={"k": 5})
+    wrapped = RecallRetriever(retriever=bare, score_kind="cosine")
+    for _ in range(8):
+        assert ids(wrapped.invoke("a")) == ids(bare.invoke("a"))
+    assert caplog.text.count("searching with scores failed") == 6
+    assert caplog.text.count("one with scores is tried no more") == 1
+
+
+class Settable(Embeddings):
+    """Puts a question where it is told to."""
+
+    def __init__(self) -> None:
+        self.query = [1.0, 0.0]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.query
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[0.8, 0.6], [0.6, 0.8], [0.0, 0.0]][: len(texts)]
+
+
+@pytest.mark.parametrize(
+    ("query", "cosines"),
+    [
+        ([1.0, 0.0], {"a": 0.8, "b": 0.6, "none": 0.0}),
+        ([float("nan")] * 2, {}),
+        ([float("inf"), 0.0], {}),
+        ([0.0, 0.0], {}),
+        ([1e-30, 0.0], {"a": 0.8, "b": 0.6}),
+        ([1e30, 0.0], {"a": 0.8, "b": 0.6}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:(NaN|Inf) found:RuntimeWarning")
+def test_vectors_of_no_length_have_no_cosine(query: list[float], cosines: dict[str, float]) -> None:
+    encoder = Settable()
+    store = InMemoryVectorStore.from_texts(["a", "b", "none"], encoder)
+    encoder.query = query
+    response = RecallRetriever(retriever=store.as_retriever()).recall("question")
+    found = {
+        document.page_content: cosine
+        for document in response.documents
+        if (cosine := document.metadata["recall"]["cosine"]) is not None
+    }
+    assert found == pytest.approx(cosines)
+    assert (response.level == "unknown") is not bool(cosines)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from llama_index.core import StorageContext, SummaryIndex
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.retrievers import QueryFusionRetriever, VectorIndexRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.retrievers.bm25 import BM25Retriever
@@ -292,6 +292,78 @@ async def test_the_page_is_the_bare_one_where_a_store_leaves_out_hits(
     assert page_of(response.nodes) == expected
     assert page_of(await wrapped.aretrieve(QUERY)) == expected
     assert response.confidence.top_score == best
+
+
+def every_second(search: Any) -> Any:
+    return lambda *args, **kwargs: search(*args, **kwargs)[1::2]
+
+
+@pytest.mark.parametrize("name", ["_retrieve", "retrieve", "_convert_nodes_to_scored_nodes"])
+def test_a_search_that_was_replaced_in_the_retriever_itself(name: str) -> None:
+    bare = dense(top_k=4)
+    setattr(bare, name, every_second(getattr(bare, name)))
+    response = RecallRetriever(bare).recall(QUERY)
+    assert page_of(response.nodes) == page_of(bare.retrieve(QUERY))
+    assert len(response.nodes) == 2
+
+
+def test_a_query_that_was_replaced_in_the_store_itself() -> None:
+    store = SimpleVectorStore()
+    bare = dense(store, top_k=4)
+    query = store.query
+
+    def filtered(given: Any, **kwargs: Any) -> Any:
+        result = query(given, **kwargs)
+        result.ids = (result.ids or [])[1::2]
+        result.similarities = (result.similarities or [])[1::2]
+        return result
+
+    object.__setattr__(store, "query", filtered)
+    response = RecallRetriever(bare).recall(QUERY)
+    assert page_of(response.nodes) == page_of(bare.retrieve(QUERY))
+    assert response.confidence.top_score == 0.8
+
+
+class FilteringAtTheEnd(VectorIndexRetriever):
+    """Leaves out every second hit once the nodes are there."""
+
+    def _insert_fetched_nodes_into_query_result(self, result: Any, fetched: Any) -> Any:
+        nodes = super()._insert_fetched_nodes_into_query_result(result, fetched)
+        result.ids, result.similarities = result.ids[1::2], result.similarities[1::2]
+        return nodes[1::2]
+
+
+async def test_a_subclass_that_filters_at_the_end_of_its_search() -> None:
+    bare = FilteringAtTheEnd(index_of(nodes_with_cosines(COSINES)), similarity_top_k=4)
+    wrapped, expected = RecallRetriever(bare), page_of(bare.retrieve(QUERY))
+    assert page_of(wrapped.recall(QUERY).nodes) == expected
+    assert page_of((await wrapped.arecall(QUERY)).nodes) == expected
+    assert page_of(wrapped.retrieve(QUERY)) == expected
+
+
+class Scarce(InParts):
+    """Refuses a search for more than it likes."""
+
+    def query(self, query: Any, **kwargs: Any) -> Any:
+        if query.similarity_top_k > 20:
+            raise ValueError("the limit is too high")
+        return super().query(query, **kwargs)
+
+
+def test_a_wider_search_that_is_always_refused_is_tried_no_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    wrapped = RecallRetriever(dense(Scarce()), score_kind="cosine")
+    levels = [wrapped.recall(QUERY).level for _ in range(5)]
+    assert [level != "unknown" for level in levels] == [False, False, False, True, True]
+    assert caplog.text.count("searching wider failed") == 3
+
+
+@pytest.mark.parametrize("length", [1.0, 1e200, 1e-200])
+@pytest.mark.filterwarnings("ignore:(overflow|divide|invalid):RuntimeWarning")
+def test_a_length_beyond_the_stores_floats_has_the_same_cosine(length: float) -> None:
+    bundle = QueryBundle(QUERY, embedding=[length, *[0.0] * 15])
+    assert RecallRetriever(dense()).recall(bundle).confidence.top_score == 0.9
 
 
 # Arguments

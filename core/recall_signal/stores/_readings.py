@@ -17,7 +17,7 @@ from recall_signal.scores import ScoreKind, as_number, parse_score_kind, to_cosi
 from recall_signal.stores._kinds import UnitOnlyKind
 from recall_signal.thresholds import RANGE_TOLERANCE
 
-__all__ = ["ScoreReading", "read_scores", "read_vectors", "validated"]
+__all__ = ["ScoreReading", "are_stand_ins", "read_scores", "read_vectors", "validated"]
 
 _PLAIN = {float, type(None)}
 _SOURCES = frozenset(get_args(CosineSource))
@@ -160,3 +160,15 @@ def _rises(cosines: Sequence[float]) -> bool:
     if len(cosines) < _MIN_RANKING or cosines[-1] - cosines[0] < _MIN_RISE:
         return False
     return all(map(le, cosines, cosines[1:]))
+
+
+def are_stand_ins(scores: Sequence[float | None]) -> bool:
+    """Return whether every cosine of a store is 0 or 1, as where a vector has no direction.
+
+    Libraries give these for vectors of zeros, NaN or infinities, and for lengths whose square is
+    beyond their floats. The stored vectors then decide.
+    """
+    return len(scores) > 0 and all(score in _STAND_INS for score in scores)
+
+
+_STAND_INS = (0.0, 1.0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from importlib import import_module
-from inspect import getattr_static
+from inspect import getattr_static, isroutine
 from typing import Generic, TypeVar
 
 from recall_signal.errors import ConfigurationError
@@ -95,6 +96,12 @@ class AdapterRegistry(Generic[Adapter]):
         own = set[str]().union(*map(vars, line[: line.index(known)])) - self._pure
         return any(callable(getattr(known, name, None)) for name in filter(_serves, own))
 
+    def is_patched(self, store: object) -> bool:
+        """Return whether a store itself, and not its class, has a method that a search may call."""
+        store_class: type = type(store)
+        methods = _methods(store_class, self._searches, self._pure)
+        return not methods.isdisjoint(getattr(store, "__dict__", ()))
+
     def _known_class(self, store_class: type) -> type | None:
         """Return the nearest class of a store's hierarchy that has an adapter."""
         return next((line for line in store_class.__mro__ if _dotted(line) in self._adapters), None)
@@ -130,6 +137,13 @@ def _dotted(store_class: type) -> str:
 def _serves(name: str) -> bool:
     """Return whether a search may call a method of this name."""
     return "search" in name or (name.startswith("_") and not name.startswith("__"))
+
+
+@cache
+def _methods(store_class: type, searches: tuple[str, ...], pure: frozenset[str]) -> frozenset[str]:
+    """Return the methods of a class that a search may call, and the searches."""
+    names = {name for name in dir(store_class) if name in searches or _serves(name)} - pure
+    return frozenset(name for name in names if isroutine(_of(store_class, name)))
 
 
 def _shown(value: object) -> str:

@@ -22,9 +22,11 @@ from recall_signal._wrapper.views import seen_by, view_of
 
 __all__ = [
     "EMBEDDING",
+    "RETRIEVING",
     "UNSUPPORTED",
     "SearchMethod",
     "docstore_view",
+    "has_own_search",
     "store_view",
 ]
 
@@ -35,6 +37,11 @@ EMBEDDING = frozenset({"embed_query", "aembed_query", "embed_documents", "aembed
 
 UNSUPPORTED = (AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
 """Errors that a search with scores may raise where the plain one works; an outage is another."""
+
+RETRIEVING = frozenset({"_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke"})
+"""Methods of a retriever that decide what it returns."""
+
+_REPLACEABLE = RETRIEVING | {"similarity_search", "asimilarity_search"}
 
 SearchMethod: TypeAlias = Callable[..., object]
 _running: ContextVar[ArmSearch | None] = ContextVar("recall_signal_arm_search", default=None)
@@ -63,6 +70,11 @@ def _searching(
     finally:
         _running.reset(token)
     arm.record.add(arm.record.searches, search)
+
+
+def has_own_search(part: object) -> bool:
+    """Return whether a retriever or store itself, and not its class, has the search it is for."""
+    return not _REPLACEABLE.isdisjoint(getattr(part, "__dict__", ()))
 
 
 def store_view(store: VectorStore, arm: Arm) -> VectorStore:

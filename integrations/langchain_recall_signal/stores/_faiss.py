@@ -28,6 +28,12 @@ _MAX_IN_LISTS = 200_000
 """Vectors read of an inverted file without a direct map, which walks over all of it for every
 range."""
 
+_GREATER_IS_BETTER = frozenset({"MAX_INNER_PRODUCT", "JACCARD"})
+"""Declared strategies with which the store keeps the scores above a threshold."""
+
+_INNER_PRODUCT = 0
+"""`metric_type` of an index that ranks by the inner product."""
+
 _EQUAL_NORMS = 2e-5
 """Relative spread up to which norms count as equal; the cosine is then exact to 1e-4."""
 
@@ -45,6 +51,7 @@ class _Store(Protocol):
 
     index: _Index
     index_to_docstore_id: Mapping[int, str]
+    distance_strategy: object
 
     def __hash__(self) -> int: ...
 
@@ -135,6 +142,20 @@ class FaissAdapter(StoreAdapter[_Store]):
     def hit_ids(self, store: _Store) -> Mapping[int, str]:
         """Return the ids, by which the search reads each hit from the document store."""
         return store.index_to_docstore_id
+
+    def item_count(self, store: _Store, arguments: Mapping[str, object], limit: int) -> int | None:
+        """Count the vectors where a threshold goes by another metric than the index.
+
+        The store applies it behind the limit and by its declared strategy: where the index ranks
+        the other way round, it leaves out the best hits.
+        """
+        if arguments.get("score_threshold") is None:
+            return None
+        strategy = str(getattr(store.distance_strategy, "value", store.distance_strategy))
+        keeps_greater = strategy in _GREATER_IS_BETTER
+        if keeps_greater == (store.index.metric_type == _INNER_PRODUCT):
+            return None
+        return min(limit, int(store.index.ntotal))
 
     def waits(self, store: _Store) -> bool:
         """Return True while there are lengths to be read: 3 seconds for 300,000 vectors."""

@@ -5,7 +5,7 @@ Without an index, and with one of that metric, the score is the squared L2 dista
 store returns the ids of its hits, so their vectors are found by their texts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from langchain_core.documents import Document
@@ -32,7 +32,7 @@ class _Store(Protocol):
 
     def _get_or_create_table(self) -> Sequence[Any]: ...
 
-    def get_table(self) -> Any: ...
+    def get_table(self, name: object = None, /) -> Any: ...
 
 
 class LanceDBAdapter(StoreAdapter[_Store]):
@@ -73,6 +73,13 @@ class CommunityLanceDBAdapter(LanceDBAdapter):
     """Reads `LanceDB` of langchain-community, which has no public names for its columns."""
 
     unsupported_kwargs = frozenset({"metrics", "query_type"})
+
+    def item_count(self, store: _Store, arguments: Mapping[str, object], limit: int) -> int | None:
+        """Count the rows where a filter is applied behind the limit, as it is by default."""
+        if arguments.get("filter") is None or arguments.get("prefilter"):
+            return None
+        rows: int = store.get_table(arguments.get("name")).count_rows()
+        return min(limit, rows)
 
     def _table(self, store: _Store) -> tuple[Any, str, str]:
         return store.get_table(), store._vector_key, store._text_key

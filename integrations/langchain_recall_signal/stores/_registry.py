@@ -71,3 +71,8 @@ def find_adapter(store: object) -> AnyAdapter | None:
 def is_altered(store: object) -> bool:
     """Return whether the class of a known store may filter inside of the search it inherits."""
     return _registry.is_altered(store)
+
+
+def is_patched(store: object) -> bool:
+    """Return whether a search of a store was replaced in the object itself."""
+    return _registry.is_patched(store)

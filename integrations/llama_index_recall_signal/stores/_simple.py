@@ -9,7 +9,8 @@ from typing import Protocol
 
 from llama_index_recall_signal.stores._base import DefaultModeAdapter, Hits, Vectors
 from recall_signal import ScoreKind
-from recall_signal.stores import Vector
+from recall_signal.stores import ScoreReading, Vector
+from recall_signal.stores._readings import are_stand_ins
 
 
 class _Data(Protocol):
@@ -30,6 +31,12 @@ class SimpleAdapter(DefaultModeAdapter[_Store]):
     def default_kind(self, store: object) -> ScoreKind:  # noqa: ARG002
         """Return the cosine."""
         return ScoreKind.COSINE
+
+    def read(self, store: _Store, hits: Hits) -> ScoreReading:
+        """Return the scores, unless the store may have made them up for vectors of no length."""
+        if are_stand_ins(hits.scores):
+            return ScoreReading(None, reason="norm_unknown")
+        return super().read(store, hits)
 
     def vectors(self, store: _Store, hits: Hits) -> Vectors:
         """Return the vectors as they were stored."""

@@ -116,6 +116,19 @@ def test_row_04_the_index_decides_and_not_the_strategy(metric: int, strategy: An
     check(recall(in_faiss(faiss.IndexFlat(16, metric), distance_strategy=strategy)))
 
 
+@pytest.mark.parametrize("threshold", [-1.0, 0.2, 0.6, 2.0])
+@pytest.mark.parametrize("strategy", DistanceStrategy)
+@pytest.mark.parametrize("metric", [faiss.METRIC_L2, faiss.METRIC_INNER_PRODUCT])
+async def test_row_04_a_threshold_that_goes_by_the_strategy_stays_the_retrievers_own(
+    metric: int, strategy: Any, threshold: float
+) -> None:
+    store = in_faiss(faiss.IndexFlat(16, metric), distance_strategy=strategy)
+    bare = store.as_retriever(search_kwargs={"k": 3, "score_threshold": threshold})
+    wrapped = RecallRetriever(retriever=bare)
+    assert texts(wrapped.invoke(QUERY)) == texts(bare.invoke(QUERY))
+    assert texts(await wrapped.ainvoke(QUERY)) == texts(await bare.ainvoke(QUERY))
+
+
 class TestRow05:
     """`score_threshold` means a largest distance here and a least relevance there."""
 
