@@ -31,6 +31,7 @@ from langchain_recall_signal._steps import (
     survive,
 )
 from recall_signal import ConfigurationError, InvalidInputError, InvalidResultError
+from recall_signal._given import kind_of
 from recall_signal._steps.compute import computed_if
 from recall_signal.agents._absent import REFUSAL, Elsewhere, OnAbsent, answer_elsewhere
 from recall_signal.agents._prompts import (
@@ -282,6 +283,17 @@ def _instead(elsewhere: Elsewhere | None) -> Step | None:
     return RunnableLambda(call, afunc=acall, name="recall_elsewhere")
 
 
+def _shape(given: object, asked: object, history: object) -> str:
+    """Return what was given to a chain, without any of it."""
+    if not isinstance(given, Mapping):
+        return kind_of(given)
+    if "input" not in given:
+        return "a mapping without 'input'"
+    if isinstance(history, str):
+        return "a text under 'chat_history'"
+    return f"{kind_of(asked)} under 'input'"
+
+
 def _read(given: object) -> tuple[str, list[BaseMessage]]:
     """Return the question and the conversation before it.
 
@@ -293,8 +305,7 @@ def _read(given: object) -> tuple[str, list[BaseMessage]]:
     if not isinstance(asked, str | BaseMessage) or isinstance(history, str):
         raise InvalidInputError(
             "the chain takes a question, or a mapping with a question under 'input' and messages "
-            f"under 'chat_history'; got {type(given).__name__} with an input of type "
-            f"{type(asked).__name__}"
+            f"under 'chat_history'; got {_shape(given, asked, history)}"
         )
     try:
         return said_text(asked), convert_to_messages(history)

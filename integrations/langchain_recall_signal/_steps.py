@@ -122,7 +122,10 @@ def said_text(said: object) -> str:
         return str(said.text)
     if isinstance(said, str):
         return said
-    raise InvalidResultError(f"expected a text or a message, got {type(said).__name__}")
+    raise InvalidResultError(
+        "a model, or a function such as on_absent, must return a text or a message, got "
+        f"{type(said).__name__}"
+    )
 
 
 def survive(what: str, error: Exception) -> str:

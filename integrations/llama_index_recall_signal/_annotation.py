@@ -8,7 +8,7 @@ from typing import ClassVar
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, InstanceOf
 
 from llama_index_recall_signal._collect import is_collecting
 from llama_index_recall_signal._events import DISPATCHER, dispatch_signal
@@ -45,7 +45,7 @@ class RetrieverFields(RetrieverSettings):
     )
 
     retriever: BaseRetriever = Field(repr=False)
-    embed_model: BaseEmbedding | None = Field(default=None, repr=False)
+    embed_model: InstanceOf[BaseEmbedding] | None = Field(default=None, repr=False)
 
 
 def flow_settings(settings: SignalSettings, *, encodes: bool) -> FlowSettings[NodeWithScore]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr
 
 from llama_index_recall_signal._annotation import (
     NODE_KEYS,
@@ -60,7 +60,7 @@ class RecallPostprocessor(SignalSettings, BaseNodePostprocessor):
 
     reserved_keys: ClassVar[frozenset[str]] = RESERVED_KEYS | NODE_KEYS
 
-    embed_model: BaseEmbedding | None = Field(default=None, exclude=True, repr=False)
+    embed_model: InstanceOf[BaseEmbedding] | None = Field(default=None, exclude=True, repr=False)
 
     _settings: FlowSettings[NodeWithScore] = PrivateAttr()
     _identity: str | None = PrivateAttr()

@@ -81,4 +81,7 @@ def said_text(said: Any) -> str:
         return said.message.content or ""
     if isinstance(said, Response):
         return said.response or ""
-    raise InvalidResultError(f"expected a text or a response, got {type(said).__name__}")
+    raise InvalidResultError(
+        "an LLM, or a function such as on_absent, must return a text or a response, got "
+        f"{type(said).__name__}"
+    )

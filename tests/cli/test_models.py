@@ -164,15 +164,27 @@ def test_neither_form(spec: str) -> None:
         load_selector(spec)
 
 
-@pytest.mark.parametrize("name", ["nowhere:Class", "json:Nothing", f"{__name__}:fails"])
-def test_what_cannot_be_loaded_names_both_forms(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nowhere:Class", "expected 'demo', provider:model (such as openai:NAME) or module:name"),
+        ("nowhere:Class", "the providers are anthropic, "),
+        ("json.nowhere:Class", "the providers are anthropic, "),
+        ("json:Nothing", "(AttributeError); is there a Nothing in json?"),
+        (f"{__name__}:fails", "(ValueError); name a function that makes it without any argument"),
+        ("needy:Encoder", "(ModuleNotFoundError); needy needs not_there"),
+    ],
+)
+def test_what_cannot_be_loaded_says_why(
+    name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "needy.py").write_text("import not_there")
+    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigurationError) as caught:
         load_encoder(name)
-    text = str(caught.value)
-    assert text.startswith(f"--encoder {name!r} cannot be loaded (")
-    assert "provider:model (such as openai:NAME) or module:name" in text
-    assert "the providers are anthropic, " in text
-    assert "no reason" not in text
+    assert str(caught.value).startswith(f"--encoder {name!r} cannot be loaded (")
+    assert said in str(caught.value)
+    assert "no reason" not in str(caught.value)
 
 
 def test_what_is_no_encoder() -> None:

@@ -34,3 +34,10 @@ def test_anything_else_is_refused(framework: Framework, wrong: str) -> None:
         framework.package.without_report(given)
     assert ("put it into a list" in str(caught.value)) == (wrong == "one")
     assert "kept out" not in str(caught.value)
+
+
+def test_a_response_is_refused_with_what_to_pass(framework: Framework) -> None:
+    noun = "documents" if framework.name == "langchain" else "nodes"
+    response = framework.over().recall(QUERY)
+    with pytest.raises(InvalidInputError, match=rf"got RecallResponse; pass response\.{noun}$"):
+        framework.package.without_report(response)

@@ -61,7 +61,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"similarity_top_k": 1}, "there is no such setting; did you mean k?"),
     ({"score_kind": "cosin"}, "cosin"),
     ({"thresholds": {"prominence_high": True}}, "thresholds must be a Thresholds or None, got"),
-    ({"calibration": {"mode": "null"}}, "come from Calibration.fit"),
+    ({"calibration": {"mode": "null"}}, 'calibration must be "auto", an .* got dict'),
     ({"metadata_key": "score"}, "metadata_key 'score' has a meaning of its own"),
     ({"score_key": "s"}, "score_key='s' needs score_kind=, .* got 'auto'"),
     ({"score_key": "", "score_kind": "cosine"}, "score_key: .*at least 1 character"),

@@ -5,10 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from recall_signal import Baseline
+from recall_signal import Baseline, InvalidInputError
+from recall_signal.display import plot_pool
 from recall_signal.selection import Answer, SelectionRequest
 from tests.calibration.toys import WORDS, calibration
-from tests.frameworks import STRONG, Framework
+from tests.frameworks import QUERY, STRONG, Framework
 from tests.llama_index import fakes as li
 
 
@@ -127,3 +128,17 @@ def test_a_retriever_is_named_in_a_line(framework: Framework) -> None:
     assert "platt" not in shown
     if framework.name == "llama_index":
         assert "embed_model=Embedding" in repr(framework.over(embed_model=li.Embedding()))
+
+
+def test_a_response_lists_all_that_it_has(framework: Framework) -> None:
+    response = framework.over(STRONG).recall(QUERY)
+    assert {"rows", "cut", "pool", "confidence"} <= {*dir(response)}
+    page, other = ("documents", "nodes")[:: 1 if framework.name == "langchain" else -1]
+    with pytest.raises(AttributeError, match=f"'{other}'; its page is {page}$"):
+        getattr(response, other)
+    with pytest.raises(AttributeError, match=r"'pages'$"):
+        response.pages  # noqa: B018
+    with pytest.raises(InvalidInputError, match=r"got RecallResponse; pass response\.pool"):
+        plot_pool(response)
+    with pytest.raises(InvalidInputError, match=r"got int$"):
+        plot_pool(3)  # type: ignore[arg-type]

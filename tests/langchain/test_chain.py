@@ -92,6 +92,25 @@ async def test_no_question_is_refused(given: Any, way: str) -> None:
         await ask(chain(), given, way)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"question": "kiln"}, "a mapping without 'input'"),
+        ({"input": 3}, "int under 'input'"),
+        ({"input": "kiln", "chat_history": "Hello"}, "a text under 'chat_history'"),
+        (["a"], "list"),
+    ],
+)
+def test_what_a_chain_was_given_instead(given: Any, said: str) -> None:
+    with pytest.raises(InvalidInputError, match=rf"; got {said}$"):
+        chain().invoke(given)
+
+
+def test_what_on_absent_has_to_return() -> None:
+    with pytest.raises(InvalidResultError, match=r"function such as on_absent, .* got NoneType"):
+        chain(on_absent=lambda _question, _response: None).invoke("none")
+
+
 @pytest.mark.parametrize("history", ["Human: hello", 5, [None], [("nobody", "hello")], [{"a": 1}]])
 async def test_a_conversation_is_a_list_of_messages(history: Any, way: str) -> None:
     with pytest.raises(InvalidInputError, match="chat_history"):

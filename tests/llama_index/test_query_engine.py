@@ -480,6 +480,7 @@ def test_the_callback_manager_is_the_engines_own() -> None:
         (lambda: RecallQueryEngine(engine(), node_postprocessors=[]), "go with a retriever"),
         (lambda: RecallQueryEngine(retriever(), k=0), "RecallRetriever: k: "),
         (lambda: RecallQueryEngine(retriever(), kk=1), "there is no setting kk"),
+        (lambda: RecallQueryEngine(retriever(), llm=None), "answers in response_synthesizer="),
         (lambda: RecallQueryEngine(RecallRetriever(retriever()), k=1), "set them there"),
         (lambda: RecallQueryEngine(Fixed(None), k=1), "k belong to a RecallRetriever"),
         (

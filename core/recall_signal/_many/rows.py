@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -120,7 +120,13 @@ def as_array(given: Any) -> Any:
             raise TypeError  # an array would no longer show them
         return np.ma.asanyarray(given) if np.ma.isMaskedArray(given) else np.asarray(given)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidInputError(EXPECTED) from None
+        several = isinstance(given, list | tuple) and len({*map(_length, given)}) > 1
+        remedy = "; rows of several lengths are Arrow lists: pyarrow.array(rows)" if several else ""
+        raise InvalidInputError(EXPECTED + remedy) from None
+
+
+def _length(row: object) -> int | None:
+    return len(row) if isinstance(row, Sized) else None
 
 
 _TRUTH = frozenset({"bool", "bool_"})

@@ -25,6 +25,7 @@ def require_items(given: Iterable[Item], kinds: tuple[type, ...], noun: str) -> 
     """
     if isinstance(given, kinds) or not isinstance(given, Iterable):
         single = " alone; put it into a list" if isinstance(given, kinds) else ""
+        single = f"; pass response.{noun}" if hasattr(given, noun) else single
         raise InvalidInputError(
             f"without_report needs a list of {noun}, got {type(given).__name__}{single}"
         )

@@ -11,6 +11,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -170,15 +171,18 @@ class SignalSettings(CheckedSettings):
 
     @field_validator("calibration", "baseline", mode="before")
     @classmethod
-    def _known_calibration(cls, value: object) -> object:
+    def _known_calibration(cls, value: object, info: ValidationInfo) -> object:
         """Reject dicts; require a `Calibration`, `"auto"` or a `Baseline`."""
         if value is None or isinstance(value, Calibration | Baseline):
             return value
         auto = as_auto(value)
         if auto is None:
+            what = {
+                "calibration": '"auto", an AutoCalibration or a Calibration (see calibrated)',
+                "baseline": "a Baseline",
+            }[str(info.field_name)]
             raise ConfigurationError(
-                'calibration must be "auto" or come from Calibration.fit or .load, and baseline '
-                f"be a Baseline; got {type(value).__name__}"
+                f"{info.field_name} must be {what}, got {type(value).__name__}"
             )
         if not cls.searches:
             raise ConfigurationError(

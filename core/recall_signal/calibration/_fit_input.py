@@ -184,8 +184,8 @@ def check_probes(count: int, found: CosineEvidence = "scores") -> None:
         raise CalibrationError(_NONE_USABLE[found])
     if count < FEWEST_PROBES:
         raise CalibrationError(
-            f"only {count} probes with a cosine, and at least {FEWEST_PROBES} are needed: check "
-            "that `search` returns cosines in [-1, 1], and pass more probes or the bundled ones"
+            f"of the probes {count} can be used, and at least {FEWEST_PROBES} are needed: pass "
+            "more or none for the bundled ones, and check that `search` returns cosines in [-1, 1]"
         )
 
 
@@ -202,7 +202,9 @@ def items_of(given: object, name: str) -> Iterable[object]:
         InvalidInputError: It is a text, a mapping or no collection.
     """
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"{name} must be a sequence, got {type(given).__name__}")
+        raise InvalidInputError(
+            f"{name} must be a sequence, such as a list, got {type(given).__name__}"
+        )
     return given
 
 

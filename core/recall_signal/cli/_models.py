@@ -242,11 +242,28 @@ def _object(option: str, spec: str, is_factory: Callable[[object], bool] | None 
         for part in name.split("."):
             made = getattr(made, part)
         return made() if callable(made) and (is_factory or _is_factory)(made) else made
+    except ModuleNotFoundError as error:
+        if error.name not in _packages(module):  # one that the module needs
+            raise _unloaded(option, spec, error, f"{module} needs {error.name}") from None
+        providers = f"the providers are {', '.join(sorted(PROVIDERS))}"
+        raise _unloaded(option, spec, error, f"expected {_forms(option)}; {providers}") from None
+    except AttributeError as error:
+        raise _unloaded(option, spec, error, f"is there a {name} in {module}?") from None
     except Exception as error:
-        raise ConfigurationError(
-            f"{option} {plain_name(spec)!r} cannot be loaded ({type(error).__name__}); expected "
-            f"{_forms(option)}; the providers are {', '.join(sorted(PROVIDERS))}"
-        ) from None
+        remedy = "name a function that makes it without any argument"
+        raise _unloaded(option, spec, error, remedy) from None
+
+
+def _unloaded(option: str, spec: str, error: Exception, remedy: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{option} {plain_name(spec)!r} cannot be loaded ({type(error).__name__}); {remedy}"
+    )
+
+
+def _packages(module: str) -> set[str]:
+    """Return a module's name and those of the packages that it is in."""
+    parts = module.split(".")
+    return {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
 
 
 def _is_factory(made: object) -> TypeGuard[Callable[[], object]]:

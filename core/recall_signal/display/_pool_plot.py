@@ -5,7 +5,7 @@ matplotlib is imported when something is drawn, and never its global `pyplot`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
 from math import dist, isfinite, sqrt
 from textwrap import fill
 from typing import TYPE_CHECKING, TypeAlias
@@ -58,6 +58,7 @@ def plot_pool(
         The axes; `ax.figure` is the picture.
 
     Raises:
+        InvalidInputError: It is no pool.
         MissingDependencyError: matplotlib is not installed.
     """
     if ax is None:
@@ -118,10 +119,26 @@ def _keep_unit_range(panels: Sequence[Axes]) -> None:
         panels[0].set_ylim(0, 1)
 
 
+def _cosines(pool: Cosines) -> Numbers:
+    """Return the cosines of a pool.
+
+    Raises:
+        InvalidInputError: It is no pool, and cannot be one.
+    """
+    if isinstance(pool, Pool):
+        return pool.cosines
+    if isinstance(pool, Sized) and isinstance(pool, Iterable):
+        return pool
+    hint = "; pass response.pool" if hasattr(pool, "pool") else ""
+    raise InvalidInputError(
+        f"pool must be a Pool or the cosines of one, got {type(pool).__name__}{hint}"
+    )
+
+
 def _draw(ax: Axes, pool: Cosines, thresholds: Thresholds | None) -> None:
     from matplotlib.ticker import FixedLocator, MaxNLocator
 
-    values = pool.cosines if isinstance(pool, Pool) else pool
+    values = _cosines(pool)
     scored = [(rank, float(v)) for rank, v in enumerate(values) if v is not None and isfinite(v)]
     count = len(values)
     ax.spines[["top", "right"]].set_visible(False)
