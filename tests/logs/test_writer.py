@@ -283,6 +283,87 @@ def test_a_cut_stream_keeps_its_whole_batches(cut: int, tmp_path: Path) -> None:
     log.close()
 
 
+def left_stream(folder: Path) -> Path:
+    """The stream of a writer that is no more, with three batches of a row."""
+    log = LogWriter(folder)
+    for _ in range(3):
+        write(log, Query())
+        log.flush()
+    log._worker._let_go()
+    (stream,) = (folder / "_open").glob("*.arrows")
+    return stream
+
+
+@pytest.mark.parametrize(
+    ("batch", "at", "by", "kept"),
+    [
+        (0, 0, b"\1\2\3\4", 0),  # the head
+        (0, 4, b"\xff\xff\xff\x7f", 0),
+        (2, 0, b"\0" * 8, 1),  # as the end of a stream has it
+        (2, 12, b"\xff" * 64, 1),
+        (3, -600, b"\xff" * 600, 2),  # lists that end before they begin
+    ],
+    ids=["head", "length of the head", "end in the middle", "message", "values"],
+)
+def test_a_damaged_stream_is_kept_and_said(
+    batch: int, at: int, by: bytes, kept: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    stream = left_stream(tmp_path)
+    data = bytearray(stream.read_bytes())
+    starts = [0]
+    with pa.ipc.open_stream(source := pa.BufferReader(bytes(data))) as reader:
+        for _ in range(3):
+            starts.append(source.tell())
+            reader.read_next_batch()
+    place = starts[batch] + at if at >= 0 else len(data) + at
+    data[place : place + len(by)] = by
+    stream.write_bytes(data)
+    assert recover(tmp_path) == kept == len(rows(tmp_path))
+    assert f"is damaged; its first {kept} rows are in the log" in caplog.text
+    (aside,) = (tmp_path / "_open").iterdir()
+    assert aside.name == f"{stream.stem}.damaged"
+    assert aside.read_bytes() == data
+    assert recover(tmp_path) == 0
+
+
+def test_zeros_after_a_stream_are_no_damage(tmp_path: Path) -> None:
+    """As a system may leave them that lost power."""
+    stream = left_stream(tmp_path)
+    stream.write_bytes(stream.read_bytes() + bytes(4096))
+    assert recover(tmp_path) == 3
+    assert not list((tmp_path / "_open").iterdir())
+
+
+def test_a_stream_that_cannot_be_read_is_kept_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = LogWriter(tmp_path)
+    write(log, Query())
+    log.flush()
+
+    def exhausted(_: Path) -> bytes:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", exhausted)
+        log.rotate()
+        assert "OSError" in caplog.text
+        assert "is kept until it can be closed" in caplog.text
+        with pytest.raises(OSError, match="Too many"):
+            recover(tmp_path)
+    assert recover(tmp_path) == 1
+    log.close()
+
+
+def test_a_stream_that_cannot_be_read_holds_up_no_other(tmp_path: Path) -> None:
+    stream = left_stream(tmp_path)
+    (stream.parent / "2026-01-05.000000-00000000.arrows").write_bytes(stream.read_bytes())
+    (tmp_path / "day=2026-01-05").touch()  # in the place of the part's folder
+    with pytest.raises(FileExistsError):
+        recover(tmp_path)
+    assert len(rows(tmp_path)) == 3
+
+
 def test_a_part_that_was_made_twice_is_one(tmp_path: Path) -> None:
     """A process was killed after its part had its name and before the stream was removed."""
     log = LogWriter(tmp_path)

@@ -50,6 +50,12 @@ OPEN = "_open"
 ABANDONED = 86_400.0
 """Seconds without a change after which a stream counts as abandoned where files have no locks."""
 
+MARK = b"\xff" * 4
+"""Begins a message of a stream; the length of what describes it follows, in four bytes."""
+
+MOST_DESCRIBED = 65_536
+"""Most bytes of that length; those of a log have 1,300, and its schema 3,000."""
+
 
 def no_part(folder: Path) -> InvalidInputError:
     """Return the error for a log whose rows are all in its open part, or are still to come."""
@@ -112,7 +118,8 @@ def close_part(stream: Path, metadata: dict[str, str] | None = None) -> Path | N
     """Write the part of a stream and remove the stream.
 
     The part has its name only when it is whole and on the disk. Of a stream that ends in the
-    middle of a batch, the batches before it are kept.
+    middle of a batch, the batches before it are kept. One that is damaged before its end stays,
+    under another name; one that cannot be read stays as it is.
 
     Args:
         stream: A file in the folder of open parts.
@@ -120,19 +127,28 @@ def close_part(stream: Path, metadata: dict[str, str] | None = None) -> Path | N
 
     Returns:
         The part; None where the stream had no row.
+
+    Raises:
+        OSError: The stream cannot be read, or the part not be written.
     """
+    batches, is_whole = _read(stream)
+    part = _write_part(stream, batches, metadata or {}) if batches else None
+    if is_whole:
+        stream.unlink(missing_ok=True)
+    else:
+        _set_aside(stream, sum(batch.num_rows for batch in batches))
+    return part
+
+
+def _write_part(stream: Path, batches: list[pa.RecordBatch], metadata: dict[str, str]) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = _read(stream)
-    if table is None:
-        stream.unlink(missing_ok=True)
-        return None
+    table = pa.Table.from_batches(batches)
     day, _, rest = stream.stem.partition(".")
     target = stream.parents[1] / f"day={day}" / f"part-{rest}.parquet"
     beside = stream.with_suffix(f".{uuid4().hex[:8]}.tmp")
-    keys = {**(table.schema.metadata or {}), **(metadata or {})}
-    table = table.replace_schema_metadata(keys)
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
     try:
         with beside.open("xb") as file:
             with pq.ParquetWriter(file, table.schema, **parquet_options(table.schema)) as writer:
@@ -145,8 +161,20 @@ def close_part(stream: Path, metadata: dict[str, str] | None = None) -> Path | N
         beside.unlink(missing_ok=True)
         raise
     sync_folder(target.parent)
-    stream.unlink(missing_ok=True)
     return target
+
+
+def _set_aside(stream: Path, rows: int) -> None:
+    """Keep a damaged stream under a name that is not tried again."""
+    kept = stream.with_suffix(".damaged")
+    stream.replace(kept)
+    log.warning(
+        "the log: an open part is damaged; its first %d rows are in the log, and the file is kept "
+        "as %s/%s",
+        rows,
+        OPEN,
+        kept.name,
+    )
 
 
 def recover(folder: str | Path) -> int:
@@ -157,18 +185,25 @@ def recover(folder: str | Path) -> int:
 
     Raises:
         ConfigurationError: It is no path.
-        OSError: A part cannot be written.
+        OSError: A stream cannot be read, or a part not be written; it holds up no other.
     """
     folder, found = given_path("folder", folder), 0
     if (folder / OPEN).is_symlink():  # what is in there is somebody else's
         return 0
+    failed: OSError | None = None
     for stream in sorted((folder / OPEN).glob("*.arrows")):
-        with suppress(FileNotFoundError, NotRegularError):
+        try:
             found += _recover_one(stream)
+        except (FileNotFoundError, NotRegularError):
+            pass
+        except OSError as error:
+            failed = error
     for beside in (folder / OPEN).glob("*.tmp"):
         with suppress(OSError):
             if time() - beside.stat().st_mtime > ABANDONED:  # nobody writes a part for a day
                 beside.unlink()
+    if failed is not None:
+        raise failed
     return found
 
 
@@ -189,19 +224,46 @@ def _recover_one(stream: Path) -> int:
         os.close(file)
 
 
-def _read(stream: Path) -> pa.Table | None:
-    """Return the whole batches of a stream, None where there is none."""
+def _read(stream: Path) -> tuple[list[pa.RecordBatch], bool]:
+    """Return the batches of a stream, and whether nothing is lost with it but a cut end.
+
+    Raises:
+        OSError: It cannot be read. Arrow raises that too, of bytes that are none of its own, so
+            the file is read without it.
+    """
     import pyarrow as pa
 
+    data = stream.read_bytes()
     batches: list[pa.RecordBatch] = []
-    with suppress(pa.ArrowInvalid, OSError), pa.OSFile(str(stream)) as file:
-        reader = pa.ipc.open_stream(file)
-        while True:
-            try:
-                batches.append(reader.read_next_batch())
-            except StopIteration:
-                break
-    return pa.Table.from_batches(batches) if batches else None
+    source, end = pa.BufferReader(data), 0
+    with suppress(pa.ArrowException, OSError):
+        reader = pa.ipc.open_stream(source)
+        end = source.tell()
+        with suppress(StopIteration):
+            while True:
+                batch = reader.read_next_batch()
+                batch.validate(full=True)
+                batches.append(batch)
+                end = source.tell()
+    return batches, _is_cut(data[end:])
+
+
+def _is_cut(rest: bytes) -> bool:
+    """Return True where the rest of a stream is the beginning of one message, or nothing.
+
+    A system that lost power may have left zeros of what it had not written.
+    """
+    import pyarrow as pa
+
+    if not rest.strip(b"\0"):
+        return True
+    if not MARK.startswith(rest[:4]) or int.from_bytes(rest[4:8], "little") > MOST_DESCRIBED:
+        return False
+    source = pa.BufferReader(rest)
+    with suppress(pa.ArrowException, OSError):
+        pa.ipc.read_message(source)
+        return False
+    return bool(source.tell() == len(rest))
 
 
 def _open_locked(folder: Path, day: str) -> tuple[Path, int]:
