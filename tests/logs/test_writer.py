@@ -8,6 +8,7 @@ import logging
 import multiprocessing
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -236,6 +237,50 @@ def test_a_disk_that_fails_fails_no_query(
     assert recover(str(tmp_path)) == 2  # the rows before the failure, and those after it
     assert len(rows(tmp_path)) == 2
     assert not list((tmp_path / "_open").iterdir())
+
+
+def removed(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def moved(folder: Path) -> None:
+    folder.rename(folder.with_name("old"))
+    folder.touch()  # no folder is in its place
+
+
+@pytest.mark.parametrize("ending", ["flush", "rotate", "close"])
+@pytest.mark.parametrize("harm", [removed, moved])
+def test_a_log_that_is_removed_under_its_writer_is_noticed(
+    harm: Any, ending: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "log"
+    log = LogWriter(folder, flush_seconds=60)
+    write(log, Query(), Query())
+    log.flush()
+    harm(folder)
+    getattr(log, ending)()
+    assert (log.written, log.dropped) == (0, 2)
+    assert "its open part was removed, and 2 rows with it" in caplog.text
+    folder.unlink(missing_ok=True)
+    write(log, Query())
+    log.close()
+    assert log.written == (0 if ending == "close" else 1) == len(rows(folder))
+    assert log.written + log.dropped == 3
+
+
+def test_a_stream_that_cannot_be_looked_at_is_taken_as_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: Path) -> os.stat_result:
+        raise PermissionError
+
+    with LogWriter(tmp_path) as log:
+        write(log, Query())
+        log.flush()
+        monkeypatch.setattr(Path, "lstat", refused)
+        log.flush()
+        monkeypatch.undo()
+    assert (len(rows(tmp_path)), log.dropped) == (1, 0)
 
 
 def test_a_stream_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

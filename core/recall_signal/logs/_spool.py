@@ -100,6 +100,13 @@ class Spool:
         while data:
             data = data[os.write(self._file, data) :]
 
+    def is_gone(self) -> bool:
+        """Return True where the file was removed, or has been moved from its place."""
+        try:
+            return not os.path.samestat(os.fstat(self._file), self.path.lstat())
+        except OSError as error:
+            return isinstance(error, FileNotFoundError | NotADirectoryError)
+
     def close(self, metadata: dict[str, str] | None = None) -> Path | None:
         """Turn the stream into a part, and return it; None where there was nothing in it."""
         try:

@@ -140,14 +140,15 @@ class Worker:
         self._finish()
 
     def _write(self) -> None:
+        self._look()
         rows = [self._rows.popleft() for _ in range(len(self._rows))]
         by_day: dict[int, list[Row]] = defaultdict(list)
         for row in rows:
             by_day[row[0] // DAY].append(row)
         for number in sorted(by_day):
-            given, before = by_day[number], self.written
+            given = by_day[number]
             if not self._guarded(partial(self._append, given)):
-                self.lose(len(given) - (self.written - before))
+                self.lose(len(given))
                 self._let_go()
         spool, options = self._spool, self.options
         if spool is not None and (
@@ -158,6 +159,7 @@ class Worker:
             self._close_part()
 
     def _append(self, rows: list[Row]) -> None:
+        """Write rows; those that are done with are taken from the list."""
         day = _date(rows[0][0])
         if self._spool is not None and self._spool.day != day:
             self._close_part()
@@ -165,16 +167,30 @@ class Worker:
             if self._spool is None:
                 self._spool, self._spool_since = Spool(self.folder, self._schema, day), monotonic()
             room = min(CHUNK, self.options.max_rows - self._spool.rows)
-            chunk, rows = rows[:room], rows[room:]
-            batch, unfit = batch_of(chunk, self._schema)
-            self.lose(unfit)
+            batch, unfit = batch_of(rows[:room], self._schema)
             if batch is not None:
                 self._spool.append(batch)
                 self.written += batch.num_rows
+            self.lose(unfit)
+            del rows[:room]
             if self._spool.rows >= self.options.max_rows:
                 self._close_part()
 
+    def _look(self) -> None:
+        """Give up a stream that somebody has removed; its rows are lost, not written."""
+        spool = self._spool
+        if spool is not None and spool.is_gone():
+            self.written -= spool.rows
+            self.lose(spool.rows)
+            self._let_go()
+            log.warning(
+                "the log in %s: its open part was removed, and %d rows with it",
+                self.folder.name,
+                spool.rows,
+            )
+
     def _close_part(self) -> None:
+        self._look()
         spool = self._spool
         if spool is not None:
             keys = {

@@ -149,7 +149,10 @@ class LogWriter:
 
     @property
     def dropped(self) -> int:
-        """Rows that this process has lost: the queue was full, the disk failed, or it is closed."""
+        """Rows that this process has lost.
+
+        The queue was full, the disk failed, the log is closed, or its open part was removed.
+        """
         return self._own_worker().dropped
 
     def flush(self) -> None:
