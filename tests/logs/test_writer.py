@@ -526,6 +526,41 @@ def test_a_killed_process_loses_what_was_not_flushed(tmp_path: Path) -> None:
     assert len(rows(tmp_path)) == 4
 
 
+def _forks_an_idle_child_and_dies(log: LogWriter, child: Any) -> None:
+    write(log, Query(), Query())
+    log.flush()
+    if (pid := os.fork()) == 0:
+        time.sleep(60)
+        os._exit(0)
+    child.send(pid)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_an_idle_fork_does_not_hold_the_stream_of_a_killed_parent(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path, flush_seconds=60)
+    here, there = multiprocessing.Pipe()
+    parent = forked(_forks_an_idle_child_and_dies, log, there)
+    idle = here.recv()
+    parent.join()  # with a time limit it would wait for its child as well
+    try:
+        assert recover(tmp_path) == 2
+    finally:
+        os.kill(idle, signal.SIGKILL)
+    log.close()
+
+
+def test_streams_are_let_go_of_once(tmp_path: Path) -> None:
+    """As in a fork, seen by one process."""
+    log = LogWriter(tmp_path)
+    write(log, Query())
+    log.flush()
+    for _ in range(2):
+        spool._let_go_in_fork()
+    assert recover(tmp_path) == 1
+    log._worker.forget()
+    log.close()
+
+
 def test_the_worker_of_another_process_is_left_alone(tmp_path: Path) -> None:
     """As after a fork, seen by one process."""
     log = LogWriter(tmp_path)

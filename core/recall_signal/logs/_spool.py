@@ -19,6 +19,7 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING
 from uuid import uuid4
+from weakref import WeakSet
 
 from recall_signal._files import (
     SHARED,
@@ -85,6 +86,7 @@ class Spool:
         self.path, self._file = _open_locked(folder / OPEN, day)
         self._buffer = BytesIO()
         self._stream = pa.ipc.new_stream(self._buffer, schema)
+        _open.add(self)
 
     def append(self, batch: pa.RecordBatch) -> None:
         """Append rows.
@@ -119,6 +121,24 @@ class Spool:
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)
+
+
+_open: WeakSet[Spool] = WeakSet()
+"""The streams of this process."""
+
+
+def _let_go_in_fork() -> None:
+    """Close what a fork has inherited: a lock lasts as long as any descriptor of its file.
+
+    The lock is not taken back, which would end the parent's.
+    """
+    for spool in list(_open):
+        spool.abandon()
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows)
+    os.register_at_fork(after_in_child=_let_go_in_fork)
 
 
 def close_part(stream: Path, metadata: dict[str, str] | None = None) -> Path | None:
