@@ -301,6 +301,35 @@ def test_a_damaged_part_of_a_whole_result_is_named(
         score(tmp_path / "log.parquet", tmp_path / "out")
 
 
+@pytest.mark.parametrize(("harm", "left"), [("removed", 4), ("doubled", 6)])
+def test_a_whole_result_that_has_other_parts_is_refused(
+    harm: str, left: int, log: pa.Table, tmp_path: Path
+) -> None:
+    write_parquet(log, tmp_path / "log.parquet")
+    out = score(tmp_path / "log.parquet", tmp_path / "out").path
+    part = next(out.glob("part-*"))
+    if harm == "removed":
+        part.unlink()
+    else:
+        (out / "part-copy.parquet").write_bytes(part.read_bytes())
+    before = files(out)
+    words = rf"^out has lost parts .* \({left} are there\); remove it"
+    with pytest.raises(ConfigurationError, match=words):
+        score(tmp_path / "log.parquet", out)
+    assert files(out) == before
+
+
+def test_a_whole_result_that_does_not_count_its_parts_is_whole(
+    log: pa.Table, tmp_path: Path
+) -> None:
+    """Of an older release."""
+    write_parquet(log, tmp_path / "log.parquet")
+    first = score(tmp_path / "log.parquet", tmp_path / "out")
+    marker = first.path / "_SUCCESS"
+    marker.write_text(marker.read_text().split()[0])
+    assert score(tmp_path / "log.parquet", tmp_path / "out") == first
+
+
 def test_other_settings_start_anew(log: pa.Table, tmp_path: Path) -> None:
     write_parquet(log, tmp_path / "log.parquet")
     score(tmp_path / "log.parquet", tmp_path / "out.parquet")

@@ -85,8 +85,8 @@ class Result:
         """Hold the lock and make the folder of parts; yields True where the result is whole.
 
         Raises:
-            ConfigurationError: Another process writes to it, it is another folder, or something
-                else is in the place of what is kept beside it.
+            ConfigurationError: Another process writes to it, it is another folder, it has lost a
+                part, or something else is in the place of what is kept beside it.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._refuse_what_is_foreign()
@@ -126,15 +126,38 @@ class Result:
             left.unlink(missing_ok=True)
 
     def _is_whole(self) -> bool:
+        """Return True where the result is there and whole.
+
+        Raises:
+            ConfigurationError: It was, and has lost a part since, or got one.
+        """
         if self.path.is_dir():
-            return self._is_plan(self.path / SUCCESS)
+            plan, _, number = self._marker(self.path / SUCCESS).partition(b" ")
+            if plan != self.plan.encode():
+                return False
+            self._check_number(number)
+            return True
         return self.is_file and self.path.is_file() and _footer(self.path)[0].get(PLAN) == self.plan
+
+    def _check_number(self, had: bytes) -> None:
+        """Compare the number of parts with that of a marker; older releases give none."""
+        has = len(_parts_in(self.path))
+        if had and had != b"%d" % has:
+            raise ConfigurationError(
+                f"{terminal_text(self.path.name)} has lost parts since it was finished, or got "
+                f"others ({has} are there); remove it and score again"
+            )
 
     def _is_plan(self, path: Path) -> bool:
         """Return True where this file holds the plan."""
+        return self._marker(path) == self.plan.encode()
+
+    @staticmethod
+    def _marker(path: Path) -> bytes:
+        """Return what a small file holds; nothing where there is none, or something else."""
         with suppress(FileNotFoundError, NotRegularError):
-            return read_bounded(path, PLAN_BYTES, follow=False) == self.plan.encode()
-        return False
+            return read_bounded(path, PLAN_BYTES, follow=False) or b""
+        return b""
 
     def _refuse_what_is_there(self) -> None:
         """Refuse a folder, and a file that no scoring has made; an older result is replaced."""
@@ -152,13 +175,13 @@ class Result:
     def finish(self) -> None:
         """Give the result its name."""
         if self.is_file:
-            parts = sorted(self.parts.rglob("part-*.parquet"))
+            parts = _parts_in(self.parts)
             holder = terminal_text(self.parts.name)
             keys = {PLAN: self.plan, LEVELS: json.dumps(_summed(parts, holder))}
             with replacing(self.path, SHARED) as beside:
                 _join(parts, beside, keys, holder)
             return
-        write_whole(self.parts / SUCCESS, self.plan, SHARED)
+        write_whole(self.parts / SUCCESS, f"{self.plan} {len(_parts_in(self.parts))}", SHARED)
         self.parts.rename(self.path)
         sync_folder(self.path.parent)
 
@@ -204,8 +227,12 @@ def levels_of(result: Path) -> dict[str, int]:
     Raises:
         ConfigurationError: One of them is damaged, or none of ours.
     """
-    paths = [result] if result.is_file() else sorted(result.rglob("part-*.parquet"))
+    paths = [result] if result.is_file() else _parts_in(result)
     return dict(_summed(paths, "the result"))
+
+
+def _parts_in(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("part-*.parquet"))
 
 
 def is_part(path: Path) -> bool:
