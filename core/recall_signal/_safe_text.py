@@ -11,7 +11,7 @@ from html import escape
 from pathlib import PurePath
 from unicodedata import category
 
-__all__ = ["html_text", "plain_text", "shown", "terminal_text"]
+__all__ = ["html_text", "plain_text", "shown", "spelled_out", "terminal_text"]
 
 _SPACES = re.compile(r"[ \t\r\n]+")
 _ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -36,12 +36,16 @@ def plain_text(value: object, limit: int) -> str:
     """
     text = str(value)
     line = _SPACES.sub(" ", text[: 2 * limit]).strip(" ")
-    shown = "".join(
-        f"[U+{ord(character):04X}]" if _is_hidden(character) else character
-        for character in line[:limit]
-    )
+    shown = spelled_out(line[:limit])
     whole = len(line) <= limit and len(text) <= 2 * limit
     return shown if whole else f"{shown.rstrip(' ')}…"
+
+
+def spelled_out(text: str) -> str:
+    """Return a text with each hidden character spelled out, as in `[U+202E]`."""
+    return "".join(
+        f"[U+{ord(character):04X}]" if _is_hidden(character) else character for character in text
+    )
 
 
 def html_text(value: object, limit: int) -> str:

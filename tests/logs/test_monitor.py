@@ -490,6 +490,21 @@ def test_metrics(tmp_path: Path) -> None:
         assert line in text.splitlines()
 
 
+def test_names_that_look_alike_are_labels_apart(tmp_path: Path) -> None:
+    """A collector refuses a file in which a series stands twice."""
+    long = "a" * 2000
+    names = ["a b", "a  b", " a b", "a\tb", "a\nb", 'a"b', "a\\b", "a\\nb", "a\x1bb", "a[U+001B]b"]
+    names += ["a[U+001B]b (2)", long, f"{long}b", f"{long}c"]
+    for at, name in enumerate(names):
+        write_day(tmp_path, date_of(0), [0.5], name=str(at), retriever=name)
+    text = log_metrics(monitor(tmp_path))
+    samples = [line.rpartition(" ")[0] for line in text.split("\n") if line[:1] not in ("#", "")]
+    assert len(samples) == len({*samples})
+    for label in ("a b", "a  b", " a b", r"a\nb", r"a\"b", r"a\\b", r"a\\nb", "a[U+0009]b"):
+        assert f'recall_signal_queries{{retriever="{label}"}}' in samples
+    assert max(map(len, samples)) < 1200
+
+
 # Logs and states that somebody else wrote, or a wrong clock.
 
 

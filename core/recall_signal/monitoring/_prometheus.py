@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import count
 
-from recall_signal._safe_text import plain_text
+from recall_signal._safe_text import spelled_out
 from recall_signal.confidence import LEVELS
 from recall_signal.monitoring._findings import FINDING_KINDS
 from recall_signal.monitoring._fleet import STATUSES, FleetReport
@@ -18,13 +19,20 @@ Sample = tuple[Mapping[str, str], float]
 
 PREFIX = "recall_signal_"
 
+MOST = 1000
+"""Characters of a label."""
+
 
 def log_metrics(report: LogReport) -> str:
     """Return gauges of the last day of each retriever, and what changed."""
     lines: list[str] = []
-    series = report.series
-    lines += _gauge("changed", "1 where this changed", (s for one in series for s in _changed(one)))
-    dated = [(one, {"retriever": one.retriever}) for one in series if one.days]
+    named = [*zip(report.series, _apart([one.retriever for one in report.series]), strict=True)]
+    lines += _gauge(
+        "changed",
+        "1 where this changed",
+        (sample for one, name in named for sample in _changed(one, name)),
+    )
+    dated = [(one, {"retriever": name}) for one, name in named if one.days]
     last = [(one.days[max(one.days)], labels) for one, labels in dated]
     lines += _gauge(
         "last_day_seconds",
@@ -59,10 +67,33 @@ def log_metrics(report: LogReport) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _changed(series: Series) -> Iterable[Sample]:
+def _changed(series: Series, name: str) -> Iterable[Sample]:
     found = {finding.kind for finding in series.current}
     for kind in FINDING_KINDS:
-        yield {"retriever": series.retriever, "kind": kind}, float(kind in found)
+        yield {"retriever": name, "kind": kind}, float(kind in found)
+
+
+def _apart(names: Iterable[str]) -> list[str]:
+    """Return names as they are shown, those that show alike with a number.
+
+    A collector refuses the whole file where a series stands in it twice.
+    """
+    taken: set[str] = set()
+    numbers: dict[str, Iterator[int]] = {}
+    shown = []
+    for name in names:
+        label = plain = _shown(name)
+        while label in taken:
+            label = f"{plain} ({next(numbers.setdefault(plain, count(2)))})"
+        taken.add(label)
+        shown.append(label)
+    return shown
+
+
+def _shown(name: str) -> str:
+    """Return a name with hidden characters spelled out; ends of lines have an escape."""
+    cut = name if len(name) <= MOST else f"{name[:MOST]}…"
+    return "\n".join(map(spelled_out, cut.split("\n")))
 
 
 def fleet_metrics(report: FleetReport) -> str:
@@ -80,15 +111,13 @@ def _gauge(name: str, words: str, samples: Iterable[Sample]) -> list[str]:
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    """Label values may be any text: one line, with quotes and backslashes escaped."""
-    shown = ",".join(
-        f'{name}="{_escaped(plain_text(value, 200))}"' for name, value in labels.items() if value
-    )
+    """Label values may be any text, with the format's own escapes."""
+    shown = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items() if value)
     return f"{{{shown}}}" if shown else ""
 
 
 def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"')
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _seconds(day: str) -> float:
