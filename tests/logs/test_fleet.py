@@ -42,7 +42,7 @@ def fleet(tmp_path: Path, calibration: Calibration) -> Path:
         append_canaries(tmp_path / name / "log", record(1, encoder=encoder, created=CREATED))
     (tmp_path / "flat" / "log" / "_canaries.jsonl").rename(tmp_path / "flat" / "_canaries.jsonl")
     (tmp_path / "flat" / "log").rmdir()
-    (tmp_path / "silent" / "log" / "_canaries.jsonl").write_text("cut off\n")
+    (tmp_path / "silent" / "log" / "_canaries.jsonl").touch()
     write_day(tmp_path / "moved" / "log", "2026-01-06", [0.5])
     return tmp_path
 
@@ -71,6 +71,16 @@ def test_each_tenant_has_its_status(fleet: Path) -> None:
     assert "The encoder changed around 2026-01-06" in moved.text
     assert "moved" in fleet_html(report)
     assert 'recall_signal_tenants{status="stale"} 1' in fleet_metrics(report)
+
+
+def test_canaries_of_which_no_line_can_be_read_are_unreadable(fleet: Path) -> None:
+    file = fleet / "silent" / "log" / "_canaries.jsonl"
+    file.write_text("cut off\nsecret\n")
+    one = next(one for one in monitor_fleet(fleet).tenants if one.name == "silent")
+    assert one.status == "unreadable"
+    assert one.text == "the log's _canaries.jsonl holds no line that can be read; remove it"
+    append_canaries(fleet / "silent" / "log", record(0))
+    assert {one.name: one.status for one in monitor_fleet(fleet).tenants}["silent"] == "ok"
 
 
 def test_a_new_calibration_ends_it(fleet: Path, calibration: Calibration) -> None:

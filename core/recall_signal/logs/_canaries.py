@@ -180,11 +180,15 @@ def read_canary_ends(folder: str | Path, created: str | None = None) -> list[Can
         created: Of the calibration in use, for canaries that do not name theirs.
 
     Raises:
-        InvalidInputError: As `read_canaries`.
+        InvalidInputError: As `read_canaries`, or there are lines and none of them can be read.
     """
     lines = _lines(folder)
     last = next(filter(None, map(_record, reversed(lines))), None)
     if last is None:
+        if lines:
+            raise InvalidInputError(
+                f"the log's {CANARY_FILE} holds no line that can be read; remove it"
+            )
         return []
     used = last.under(created)
     names = {b"null", json.dumps(used).encode()}  # most lines need not be parsed
