@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -58,9 +59,15 @@ def test_values_that_are_no_cosines_are_counted_at_the_edges() -> None:
     assert np.isfinite(quantile_of_counts(np.zeros(2002, np.int64), 0.5))
 
 
-LISTS = st.lists(
-    st.none() | st.lists(st.none() | COSINES | st.just(float("nan")), max_size=5), max_size=12
-)
+def test_a_value_of_any_size_is_counted_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        counts = bin_counts(np.array([1e308, -1e308]))
+    assert (counts[0], counts[-1]) == (1, 1)
+
+
+NO_COSINES = st.sampled_from([float("nan"), float("inf"), float("-inf")])
+LISTS = st.lists(st.none() | st.lists(st.none() | COSINES | NO_COSINES, max_size=5), max_size=12)
 
 
 @settings(deadline=None)
@@ -69,7 +76,7 @@ def test_the_top_of_ragged_lists(lists: Any, start: int, kind: pa.DataType) -> N
     column = pa.array([[9.0], *lists, [9.0]], pa.list_(kind)).slice(1, len(lists)).slice(start)
     found = top_cosines(column)
     expected = [
-        max((c for c in cosines or () if c is not None and c == c), default=np.nan)
+        max((c for c in cosines or () if c is not None and np.isfinite(c)), default=np.nan)
         for cosines in column.to_pylist()
     ]
     np.testing.assert_array_equal(found, expected)
@@ -584,6 +591,49 @@ def test_columns_of_something_else_are_refused(columns: Any, words: str, tmp_pat
     pq.write_table(pa.table(columns), tmp_path / "x.parquet")
     with pytest.raises(InvalidInputError, match=words):
         monitor(tmp_path)
+
+
+@pytest.mark.parametrize("time", ["2026-10-01 10:00:00", "2026-10-01", "soon"])
+def test_texts_that_are_no_times_with_a_zone_are_refused(time: str, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"ts": [time], "cosines": [[0.5]]}), tmp_path / "x.parquet")
+    words = (
+        r"column ts of x\.parquet holds a text that is no time with a zone, as in 2026-10-01T10:"
+    )
+    with pytest.raises(InvalidInputError, match=words) as caught:
+        monitor(tmp_path)
+    assert "soon" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("times", "days"),
+    [
+        (pa.array(["2026-01-05T23:30:00-01:00"]), ["2026-01-06"]),
+        (pa.array([1_767_571_200_000_000_001], pa.timestamp("ns")), ["2026-01-05"]),
+        (pa.array([1_767_571_199], pa.timestamp("s", "Europe/Berlin")), ["2026-01-04"]),
+        (pa.array([20_458], pa.date32()), ["2026-01-05"]),
+        (pa.array([1_767_571_200_000], pa.date64()), ["2026-01-05"]),
+    ],
+)
+def test_times_of_every_kind_have_their_day(
+    times: pa.Array, days: list[str], tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"ts": times, "cosines": [[0.5]]}), tmp_path / "x.parquet")
+    assert [*monitor(tmp_path).series[0].days] == days
+
+
+def test_times_out_of_every_calendar_are_left_out_and_counted(tmp_path: Path) -> None:
+    """As they come from a wrong unit; the file of a state is read again."""
+    times = [-(10**17), -(10**13), 1_767_571_200_000, 10**15, 10**17]
+    table = pa.table({"ts": pa.array(times, pa.timestamp("ms")), "cosines": [[0.5]] * 5})
+    pq.write_table(table, tmp_path / "x.parquet")
+    for _ in range(2):
+        report = monitor(tmp_path)
+        (series,) = report.series
+        assert {name: day.rows for name, day in series.days.items()} == {"2026-01-05": 1}
+        assert (series.earlier, series.later, series.began) == (2, 2, "2026-01-05")
+        assert report.verdict[0].endswith(
+            "Rows dated in the future are left out: 2. Rows dated before 1900 are left out: 2."
+        )
 
 
 def test_rows_without_a_time_are_of_no_day(tmp_path: Path) -> None:

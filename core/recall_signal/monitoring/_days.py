@@ -15,9 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, model_validator
 
-__all__ = ["BINS", "Count", "Day", "SavedDay", "bin_counts", "quantile_of_counts"]
+__all__ = ["BEFORE", "BINS", "Count", "Day", "SavedDay", "bin_counts", "quantile_of_counts"]
 
 BINS, LOWEST, WIDTH = 2002, -1.001, 0.001
+
+BEFORE = "1899-12-31"
+"""The day of every row that is dated before 1900, which is no day of a log."""
 
 MICRO = 1_000_000
 """Probabilities are summed in whole millionths: a sum of floats depends on its order."""
@@ -30,7 +33,8 @@ Count = Annotated[int, Field(ge=0, le=10**15)]
 
 def bin_counts(tops: NDArray[np.floating[Any]]) -> Counts:
     """Count values in the bins; a value outside of what a cosine can be counts in the last one."""
-    place = np.floor((tops.astype(np.float64) - LOWEST) / WIDTH)
+    near = np.clip(tops.astype(np.float64), -2.0, 2.0)  # a huge one would overflow
+    place = np.floor((near - LOWEST) / WIDTH)
     return np.bincount(np.clip(place, 0, BINS - 1).astype(np.int64), minlength=BINS)
 
 

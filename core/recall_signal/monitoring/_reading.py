@@ -29,9 +29,10 @@ BATCH = 65_536
 
 NAMES = ("retriever", "encoder", "calibration", "level", "advice")
 NEEDED = ("ts", "cosines")
-DAY = 86_400_000_000
-FIRST, LAST = -25_567, 2_932_896
-"""Days since the epoch of 1900-01-01 and 9999-12-31, between which a row has to be."""
+PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+"""Of the units of a time."""
+FIRST, LAST = -25_568, 2_932_896
+"""Days since the epoch of `BEFORE` and 9999-12-31, on which whatever is earlier or later counts."""
 
 
 def list_parts(log: str | Path) -> list[Path]:
@@ -75,7 +76,7 @@ def read_part(part: Path) -> Tally:
         names = [name for name in NAMES if name in columns]
         with pq.ParquetFile(part, read_dictionary=names) as file:
             for batch in file.iter_batches(BATCH, columns=columns):
-                for key, day in _days_of(batch):
+                for key, day in _days_of(part, batch):
                     tally[key] = tally[key] + day if key in tally else day
     except (arrow.ArrowException, OSError) as error:
         raise InvalidInputError(
@@ -108,19 +109,14 @@ def _check_types(part: Path, schema: pa.Schema) -> None:
         )
 
 
-def _days_of(batch: pa.RecordBatch) -> Iterator[tuple[Key, Day]]:
+def _days_of(part: Path, batch: pa.RecordBatch) -> Iterator[tuple[Key, Day]]:
     """Return the figures of a batch, one entry for each retriever and day in it.
 
     Rows without a time are of no day, and left out.
     """
-    import pyarrow as pa
-
     if batch["ts"].null_count:
         batch = batch.filter(batch["ts"].is_valid())
-    stamps = batch["ts"].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
-    days = stamps.to_numpy(zero_copy_only=False) // DAY
-    if len(days) and not FIRST <= days.min() <= days.max() <= LAST:
-        raise pa.ArrowInvalid("a time before 1900 or after 9999")
+    days = _day_numbers(part, batch["ts"]).clip(FIRST, LAST)
     columns = {name: _codes(batch, name) for name in NAMES}
     tops = top_cosines(batch["cosines"])
     probability = _floats(batch, "probability")
@@ -147,6 +143,29 @@ def _days_of(batch: pa.RecordBatch) -> Iterator[tuple[Key, Day]]:
                 millionths=int(np.rint(known.astype(np.float64) * MICRO).astype(np.int64).sum()),
             ),
         )
+
+
+def _day_numbers(part: Path, times: pa.Array) -> NDArray[np.int64]:
+    """Return the UTC days of times, counted from the epoch, by whole numbers of the times' unit.
+
+    Times of another unit would be refused where they are too far away, or too exact.
+
+    Raises:
+        InvalidInputError: A text is no time, or has no zone.
+    """
+    arrow = require_arrow()
+    if arrow.types.is_string(times.type):
+        try:
+            times = times.cast(arrow.timestamp("us", tz="UTC"))
+        except arrow.ArrowInvalid:
+            raise InvalidInputError(
+                f"the column ts of {part.name} holds a text that is no time with a zone, as in "
+                "2026-10-01T10:00:00Z"
+            ) from None
+    elif arrow.types.is_date(times.type):
+        times = times.cast(arrow.timestamp("ms"))
+    numbers: NDArray[np.int64] = times.cast(arrow.int64()).to_numpy(zero_copy_only=False)
+    return numbers // PER_DAY[times.type.unit]
 
 
 def _codes(batch: pa.RecordBatch, name: str) -> tuple[NDArray[np.int64], list[str]]:
@@ -184,7 +203,8 @@ def top_cosines(column: pa.Array) -> NDArray[np.float64]:
     """Return the highest cosine of each list, NaN where there is none.
 
     Args:
-        column: A list array of numbers, or nulls only; nulls of both kinds are passed over.
+        column: A list array of numbers, or nulls only; nulls of both kinds are passed over, and
+            infinities are no cosines, as in `assess`.
     """
     types = require_arrow().types
     if types.is_null(column.type) or types.is_null(column.type.value_type):
@@ -195,7 +215,7 @@ def top_cosines(column: pa.Array) -> NDArray[np.float64]:
     offsets = column.offsets.to_numpy()
     values = column.values.slice(offsets[0], offsets[-1] - offsets[0])
     numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
-    numbers = np.where(np.isnan(numbers), -np.inf, numbers)
+    numbers = np.where(np.isfinite(numbers), numbers, -np.inf)
     starts, lengths = offsets[:-1] - offsets[0], np.diff(offsets)
     filled = np.flatnonzero(lengths > 0)
     if len(filled):  # reduceat gives the next element for an empty list

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, ConfigDict
 
 from recall_signal.calibration._persistence import read, write
 from recall_signal.errors import ConfigurationError
-from recall_signal.monitoring._days import Count, Day, SavedDay
+from recall_signal.monitoring._days import BEFORE, Count, Day, SavedDay
 from recall_signal.monitoring._reading import Tally, list_parts, read_part
 
 __all__ = ["STATE_FILE", "State", "read_log"]
@@ -77,7 +77,7 @@ class State:
 
 
 def _iso(text: str) -> str:
-    if datetime.date.fromisoformat(text).isoformat() != text or text < "1900":
+    if datetime.date.fromisoformat(text).isoformat() != text or text < BEFORE:
         raise ValueError("no day of a log")
     return text
 

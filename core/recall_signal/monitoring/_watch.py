@@ -15,7 +15,7 @@ from recall_signal.errors import ConfigurationError
 from recall_signal.logs import CanaryRecord, read_canaries
 from recall_signal.logs._spool import no_part
 from recall_signal.monitoring._canary_test import CanaryVerdict, judge_canaries
-from recall_signal.monitoring._days import Day
+from recall_signal.monitoring._days import BEFORE, Day
 from recall_signal.monitoring._findings import (
     Finding,
     canary_findings,
@@ -46,6 +46,7 @@ class Series:
         later: Rows that are dated later than tomorrow, and left out.
         mismatch: Says that the given calibration is of another encoder than the last day's queries,
             None where it is not.
+        earlier: Rows that are dated before 1900, and left out.
     """
 
     retriever: str
@@ -56,6 +57,7 @@ class Series:
     since: str
     later: int = 0
     mismatch: str | None = None
+    earlier: int = 0
 
     @property
     def current(self) -> list[Finding]:
@@ -182,7 +184,8 @@ def _series(
     today = f"{now:%Y-%m-%d}"  # part of a day has other questions than a whole one
     tomorrow = f"{now + timedelta(1):%Y-%m-%d}"  # a clock may be that wrong
     later = sum(day.rows for at, day in days.items() if at > tomorrow)
-    days = {at: day for at, day in days.items() if at <= tomorrow}
+    earlier = sum(day.rows for at, day in days.items() if at == BEFORE)
+    days = {at: day for at, day in days.items() if BEFORE < at <= tomorrow}
     whole = {at: day for at, day in days.items() if at != today}
     comparisons = compare_days(whole)
     verdicts = judge_canaries(own, calibration)
@@ -196,7 +199,7 @@ def _series(
     last = min(last, tomorrow)
     first = (date.fromisoformat(last) - timedelta(since - 1)).isoformat()
     mismatch = _mismatch(days, calibration)
-    return Series(name, days, comparisons, verdicts, findings, first, later, mismatch)
+    return Series(name, days, comparisons, verdicts, findings, first, later, mismatch, earlier)
 
 
 def _mismatch(days: Mapping[str, Day], calibration: Calibration | None) -> str | None:
@@ -230,6 +233,7 @@ def _last_day(days: Mapping[str, Day]) -> dict[str, object] | None:
 
 def _verdict(series: Series) -> str:
     remarks = f" Rows dated in the future are left out: {series.later}." if series.later else ""
+    remarks += f" Rows dated before 1900 are left out: {series.earlier}." if series.earlier else ""
     remarks += f" {series.mismatch}" if series.mismatch else ""
     if series.current:
         name = f"{series.retriever}: " if series.retriever else ""
