@@ -68,6 +68,14 @@ def test_nothing_to_embed(path: Path) -> None:
     assert CachedEncoder(Counting(), path).embed_documents([]) == []
 
 
+@pytest.mark.parametrize("figure", [float("nan"), float("-inf")])
+def test_an_encoder_that_gives_no_numbers_is_refused(path: Path, figure: float) -> None:
+    encoder: Any = Counting()
+    encoder.embed_documents = lambda texts: [[1.0, figure]] * len(texts)
+    with pytest.raises(InvalidInputError, match="encoder 'counting' gave vectors with NaN or inf"):
+        CachedEncoder(encoder, path).embed_documents(["a"])
+
+
 def test_questions_are_not_kept(path: Path) -> None:
     encoder = Counting()
     cached = CachedEncoder(encoder, path)

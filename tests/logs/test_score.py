@@ -319,17 +319,6 @@ def test_a_whole_result_that_has_other_parts_is_refused(
     assert files(out) == before
 
 
-def test_a_whole_result_that_does_not_count_its_parts_is_whole(
-    log: pa.Table, tmp_path: Path
-) -> None:
-    """Of an older release."""
-    write_parquet(log, tmp_path / "log.parquet")
-    first = score(tmp_path / "log.parquet", tmp_path / "out")
-    marker = first.path / "_SUCCESS"
-    marker.write_text(marker.read_text().split()[0])
-    assert score(tmp_path / "log.parquet", tmp_path / "out") == first
-
-
 def test_other_settings_start_anew(log: pa.Table, tmp_path: Path) -> None:
     write_parquet(log, tmp_path / "log.parquet")
     score(tmp_path / "log.parquet", tmp_path / "out.parquet")

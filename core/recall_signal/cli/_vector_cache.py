@@ -110,6 +110,11 @@ class CachedEncoder:
                 rows = as_vectors(answer, len(batch))
             except VectorMismatch as error:
                 raise InvalidInputError(f"the encoder {self.name!r}: {error}") from None
+            if not np.isfinite(rows).all():
+                raise InvalidInputError(
+                    f"the encoder {self.name!r} gave vectors with NaN or infinities, which no "
+                    "search can compare"
+                )
             blobs = [row.astype("<f4").tobytes() for row in rows]
             entries = dict(zip(batch, blobs, strict=True))
             with self._open() as store:

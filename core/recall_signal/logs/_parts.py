@@ -140,9 +140,9 @@ class Result:
         return self.is_file and self.path.is_file() and _footer(self.path)[0].get(PLAN) == self.plan
 
     def _check_number(self, had: bytes) -> None:
-        """Compare the number of parts with that of a marker; older releases give none."""
+        """Compare the number of parts with that of a marker."""
         has = len(_parts_in(self.path))
-        if had and had != b"%d" % has:
+        if had != b"%d" % has:
             raise ConfigurationError(
                 f"{terminal_text(self.path.name)} has lost parts since it was finished, or got "
                 f"others ({has} are there); remove it and score again"
