@@ -305,10 +305,12 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
         runtime = self._runtime
         settings = resolve_options(runtime, k, use_rerank, select)
         whole = _responses is not None or bool(run_manager.handlers) or settings.reads_pool
-        call = Call(runtime.reader, k, kwargs, "invoke", query, _vector, is_pool_read=whole)
+        search = Call(
+            runtime.reader, k, kwargs, "invoke", query, _vector, is_pool_read=whole
+        ).steps()
         backend = LangChainBackend(query, runtime, _config, run_manager)
         with settings.calibration.running():
-            outcome = run_flow(recall_flow(query, settings, call.steps()), backend)
+            outcome = run_flow(recall_flow(query, settings, search), backend)
         page = _finish(outcome, _responses)
         plain = is_plain(kwargs, _config)
         settings.calibration.observe(outcome, is_plain=plain, is_async=False)
@@ -337,10 +339,10 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
         )
         # a request to the store must not block the loop
         waits = runtime.reader.waits
-        call = await runtime.workers.call(prepared) if waits else prepared()
+        search = (await runtime.workers.call(prepared) if waits else prepared()).steps()
         backend = AsyncLangChainBackend(query, runtime, _config, run_manager)
         with settings.calibration.running():
-            outcome = await run_flow_async(recall_flow(query, settings, call.steps()), backend)
+            outcome = await run_flow_async(recall_flow(query, settings, search), backend)
         finish = partial(_finish, outcome, _responses)
         is_large = are_large([document.metadata for document in outcome.items])
         page = await runtime.workers.run_if(finish, is_large=is_large)

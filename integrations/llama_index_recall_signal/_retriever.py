@@ -176,7 +176,8 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
         return replace_fields(self._compile(bare), values=tuple(vars(fields).values()))
 
     def _replace(self, **changed: Any) -> Self:
-        given = {name: getattr(self._fields, name) for name in self._fields.model_fields_set}
+        named = {name: getattr(self._fields, name) for name in self._fields.model_fields_set}
+        given = {name: value for name, value in named.items() if value is not None}
         token = _is_copying.set(True)
         try:
             made = type(self)(**{**given, **changed})
@@ -201,7 +202,8 @@ class RecallRetriever(CalibrationMixin, BaseRetriever):
 
     def __repr__(self) -> str:
         """Name the settings that were given: of objects their class, since some hold a key."""
-        given = {name: getattr(self._fields, name) for name in self._fields.model_fields_set}
+        named = {name: getattr(self._fields, name) for name in self._fields.model_fields_set}
+        given = {name: value for name, value in named.items() if value is not None}
         plain = (str, int, float, Calibration, AutoCalibration)
         shown = [
             f"{name}={value!r}" if isinstance(value, plain) else f"{name}={type(value).__name__}"

@@ -67,7 +67,7 @@ PoolSize = Annotated[
     ),
 ]
 AsJson = Annotated[
-    bool, typer.Option("--json", help="Print JSON: one object per question, or one in all.")
+    bool, typer.Option("--json", help="Print JSON: one object, of ask one for each question.")
 ]
 Cache = Annotated[
     OptionalPath,
