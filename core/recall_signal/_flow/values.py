@@ -133,7 +133,7 @@ class FixedCalibration:
         return bool(getattr(self.calibrator, "reads_words", False))
 
     def entry(self) -> None:
-        """Return None: a wrapper's calibration is watched, see `recall_signal._wrapper`."""
+        """Return None: a wrapper's calibration is watched, see `recall_signal._auto.source`."""
 
     def running(self) -> AbstractContextManager[None]:
         """Return a block without any effect."""
