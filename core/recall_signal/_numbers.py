@@ -82,13 +82,19 @@ def _is_plain(column: list[Any], expected: str) -> bool:
     Raises:
         InvalidInputError: It holds a truth value, which `sum` would take for a number.
     """
-    if bool in set(map(type, column)):
+    kinds = set(map(type, column))
+    if bool in kinds:
         raise InvalidInputError(f"{expected}, got bool")
-    try:
-        total: object = sum(column)
-        return type(total) is float and isfinite(total)  # numpy scalars make it another type
-    except (TypeError, ArithmeticError):  # a Decimal beside NaN raises the latter
+    if not kinds <= _PLAIN:  # numpy's scalars would warn of a sum that is not finite
         return False
+    try:
+        total: float = sum(column)
+        return type(total) is float and isfinite(total)  # whole numbers alone make no float
+    except OverflowError:
+        return False
+
+
+_PLAIN = {float, int}
 
 
 def as_whole(value: object) -> Any:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recall_signal import ConfigurationError, InvalidInputError
-from recall_signal._numbers import finite_or_none, require_number, require_share
+from recall_signal._numbers import finite_column, finite_or_none, require_number, require_share
 from recall_signal._statistics import auroc, quantile
 from tests.ids import stable_repr
 
@@ -34,6 +34,24 @@ def test_what_no_float_can_hold_is_missing(value: Any) -> None:
 def test_anything_else_is_refused_by_its_type(value: Any) -> None:
     with pytest.raises(InvalidInputError, match=f"a score is wanted, got {type(value).__name__}$"):
         finite_or_none(value, "a score is wanted")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [np.float64(inf), np.float64(-inf)],
+        [np.float32(3e38)] * 3,
+        [np.float16(6e4)] * 3,
+        [0.5, np.float64(inf), -inf],
+        [10**400, 0.5],
+        [Decimal("NaN"), Fraction(1, 2)],
+    ],
+    ids=stable_repr,
+)
+def test_a_column_of_any_numbers_is_read_without_a_warning(column: list[Any]) -> None:
+    """A warning is an error in these tests; a sum of numpy's scalars may warn."""
+    right = [finite_or_none(value, "expected") for value in column]
+    assert finite_column(column, "expected") == right
 
 
 @pytest.mark.parametrize("value", [True, "7", None, nan, inf, 10**400, [1]], ids=stable_repr)
