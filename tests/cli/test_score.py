@@ -88,3 +88,12 @@ def test_errors_are_one_line(options: list[str], words: str, log: Path, tmp_path
     assert result.exit_code == 2
     assert words in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_bad_value_far_down_is_told_by_its_line_alone(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("q,id,cosines\n" + 'hello,7,"[0.8, 0.1]"\n' * 21_000 + 'secret,x,"[0.8]"\n')
+    result = invoke("score", path, "-o", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "log.csv cannot be read as CSV at line 21002" in " ".join(result.stderr.split())
+    assert "secret" not in result.output

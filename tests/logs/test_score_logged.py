@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -381,6 +383,77 @@ def tops(path: Path, out: Path) -> list[float]:
 def scored_columns() -> list[str]:
     names = ("level", "top_score", "prominence", "relative_margin", "result_count")
     return [*names, "basis", "reason"]
+
+
+MANY = 21_000
+"""More rows than DuckDB looks at before it settles the types of columns."""
+
+HEADER, ROW = "q,id,cosines\n", 'hello,7,"[0.8, 0.1]"\n'
+LINE = '{"q": "hello", "id": 1, "cosines": [0.8, 0.1]}\n'
+LATE = {
+    "type.csv": (HEADER + ROW * MANY + 'secret interrupted,x,"[0.8]"\n', MANY + 2),
+    "short.csv": (HEADER + ROW * MANY + "secret\n", MANY + 2),
+    "two lines a row.csv": (HEADER + f'"a\n"{ROW[5:]}' * MANY + 'secret,x,"[1]"\n', 2 * MANY + 2),
+    "huge.csv": (HEADER + f"{'y' * 150_000}{ROW[5:]}" + ROW * MANY + "secret,x,\n", MANY + 3),
+    "type.jsonl": (f"{LINE}\n" * MANY + '{"q": "secret", "id": "x", "cosines": []}', 2 * MANY + 1),
+    "cut.jsonl": (LINE * MANY + '{"q": "secret", "id"', MANY + 1),
+    "cut.jsonl.gz": (LINE * MANY + '{"q": "secret", "id"', MANY + 1),
+}
+
+
+def write_text(path: Path, text: str) -> Path:
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_late_value_that_is_wrong_is_told_by_its_line_alone(name: str, tmp_path: Path) -> None:
+    """DuckDB's own message has the whole line, and comes by way of Arrow."""
+    text, line = LATE[name]
+    with pytest.raises(InvalidInputError, match=rf"^{name} cannot be .* at line {line}: ") as told:
+        score(write_text(tmp_path / name, text), tmp_path / "out")
+    shown = "".join(traceback.format_exception(told.value))
+    assert "secret" not in shown
+    assert "hello" not in shown
+
+
+ODD = {
+    "short.csv": ('id,q,cosines\n1,a,"[0.8]"\n\n2,secret\n', 4),
+    "semicolon.csv": ('id;q;Cosines\n1;a;"[0.8]"\n2;secret\n', 3),
+    "open.csv": ('id,cosines\n1,"[0.9, 0.2]"\n2,"[0.9]\n', 3),
+    "amid.csv": ('id,cosines\n1,"[0.9,0.2]\n2,"[0.9]"\n', 2),
+    "long.csv": ("id,cosines\n1,[0.9, 0.2]\n", 2),
+    "half.jsonl": ('{"id": 1, "q": "secret\\ud800", "cosines": [0.9]}\n', 1),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_row_that_is_not_like_the_header_is_told_by_its_line(name: str, tmp_path: Path) -> None:
+    """DuckDB takes such a file for one of a single column."""
+    text, line = ODD[name]
+    with pytest.raises(InvalidInputError, match=rf"^{name} cannot be .* at line {line}: ") as told:
+        score(write_text(tmp_path / name, text), tmp_path / "out")
+    assert "secret" not in str(told.value)
+
+
+def test_a_file_that_is_read_no_further_has_no_line(tmp_path: Path) -> None:
+    """Because it is cut in the midst of what is compressed, or a value is longer than any."""
+    held = gzip.compress("".join(f'{{"cosines": [0.{n}]}}\n' for n in range(9000)).encode())
+    (tmp_path / "cut.jsonl.gz").write_bytes(held[:-2000])
+    with pytest.raises(InvalidInputError, match=r"^cut\.jsonl\.gz cannot be read as JSON lines: "):
+        score(tmp_path / "cut.jsonl.gz", tmp_path / "out")
+    path = write_text(tmp_path / "long.csv", f"id,cosines\n{'y' * 150_000},[0.9, 0.2]\n")
+    with pytest.raises(InvalidInputError, match=r"^long\.csv has no column cosines"):
+        score(path, tmp_path / "out")
+
+
+@pytest.mark.parametrize(("name", "good"), [("jsonl", LINE), ("csv", HEADER + ROW)])
+def test_the_file_of_a_folder_that_is_wrong_is_named(name: str, good: str, tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    write_text(tmp_path / "log" / f"a.{name}", good)
+    write_text(tmp_path / "log" / f"b.{name}", good + good.replace("[0.8", "[x"))
+    with pytest.raises(InvalidInputError, match=rf"^b\.{name} cannot be read as .* at line"):
+        score(tmp_path / "log", tmp_path / "out")
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from recall_signal.errors import InvalidInputError, MissingDependencyError
 from recall_signal.logs._logged import CANDIDATES
 from recall_signal.logs._schema import require_arrow
 from recall_signal.logs._score_batch import BatchScorer
+from recall_signal.logs._text_lines import damaged_json_line, json_line, odd_csv_line, record_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,8 +56,8 @@ def describe_text(
                 raise nothing_in(paths[0])
         except (duck.Error, RuntimeError) as error:
             if kind == "csv" and scorer.cosines in str(error):
-                raise _without_cosines(paths[0], scorer) from None
-            raise _stopped(paths[0], kind, error) from None
+                raise _without_list(paths, scorer) from None
+            raise _stopped(_named(paths, error), kind, error) from None
         types = {name: _column_type(name, found, scorer) for name, found in rows}
         nothing = ", ".join(f"NULL::{found} AS {_quoted(name)}" for name, found in types.items())
         schema = connection.sql(f"SELECT {nothing} LIMIT 0").to_arrow_table().schema
@@ -108,7 +108,7 @@ def read_text(
                     continue
                 yield batch.slice(skip)
                 skip = 0
-        except (duck.Error, RuntimeError) as error:
+        except (duck.Error, RuntimeError, OSError) as error:  # the last one by way of Arrow
             raise _stopped(path, kind, error) from None
 
 
@@ -242,35 +242,47 @@ def _without_cosines(path: Path, scorer: BatchScorer) -> InvalidInputError:
     )
 
 
+def _without_list(paths: Sequence[Path], scorer: BatchScorer) -> InvalidInputError:
+    """Return the error for CSV files in one of which DuckDB finds no cosines.
+
+    Where a row has other values than the header, DuckDB takes all of them for one column.
+    """
+    for path in paths:
+        if (line := odd_csv_line(path, scorer.cosines)) is not None:
+            return InvalidInputError(
+                f"{shown(path)} cannot be read as CSV at line {line}: the row there has more or "
+                "fewer values than the header, or a quote that is not closed; mend or remove it"
+            )
+    return _without_cosines(paths[0], scorer)
+
+
+def _named(paths: Sequence[Path], error: Exception) -> Path:
+    """Return the file that DuckDB's message names, else the first one."""
+    said = str(error)
+    return next((path for path in paths if f'"{path}"' in said or f" = {path}\n" in said), paths[0])
+
+
 def _stopped(path: Path, kind: TextFormat, error: Exception) -> BaseException:
     """Return what ended a query of DuckDB, which turns Ctrl-C into an error of its own."""
-    if "interrupted" in str(error).lower():
-        return KeyboardInterrupt()
-    return _bad_text(path, kind, error) if isinstance(error, _duckdb().Error) else error
+    if re.match("(query |interrupt error: )interrupted", str(error), re.IGNORECASE):
+        return KeyboardInterrupt()  # the message of any other error may quote the log
+    is_told = isinstance(error, (_duckdb().Error, OSError))
+    return _bad_text(path, kind, error) if is_told else error
 
 
 def _bad_text(path: Path, kind: TextFormat, error: Exception) -> InvalidInputError:
     """Return an error that names the place; DuckDB's own message shows what stands there."""
-    line = _first_bad_line(path) if kind == "json" else None
-    if line is None and (found := re.search(r"[Ll]ine:? (\d+)", str(error))):
-        line = int(found[1])
+    found = re.search(r"[Ll]ine:? (\d+)", str(error))
+    line = None if found is None else int(found[1])
+    if kind == "json":  # DuckDB counts no empty line
+        line = damaged_json_line(path) or (line and json_line(path, line - 1))
+    else:  # and a value of several lines as one
+        line = line and (record_line(path, line) or line)
     place = "" if line is None else f" at line {line}"
     return InvalidInputError(
         f"{shown(path)} cannot be read as {'JSON lines' if kind == 'json' else 'CSV'}{place}: it "
         "is cut there, or a value is of another type than in the lines before; mend or remove it"
     )
-
-
-def _first_bad_line(path: Path) -> int | None:
-    if path.suffix == ".gz":
-        return None
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                json.loads(line or b"null") if line.strip() else None
-            except (ValueError, RecursionError):
-                return number
-    return None
 
 
 def _duckdb() -> ModuleType:
