@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from threading import Thread
@@ -31,6 +32,7 @@ from recall_signal.logs import _score as score_module
 from recall_signal.logs import _sources as sources_module
 from recall_signal.logs._parts import write_part
 from recall_signal.logs._sources import find_log
+from tests.ids import stable_repr
 from tests.logs.scoring import expected, fitted, log_of
 
 ROWS = 900
@@ -356,6 +358,83 @@ def test_kept_columns_are_compressed_whatever_they_hold(log: pa.Table, tmp_path:
     columns = [group.column(at) for at in range(group.num_columns)]
     compressed = [column.path_in_schema for column in columns if column.compression == "ZSTD"]
     assert compressed == ["a.b", "both.n", "both.of.list.element", "cosines.list.element"]
+
+
+UPPER = "B0C1A2D3-0000-4000-8000-0123456789AB"
+
+
+@pytest.mark.parametrize(
+    ("ids", "right"),
+    [
+        ([UPPER, None], None),
+        (["10:30:00", "1:2:3"], None),
+        (["2026-01-05"] * 21_000 + ["draft"], None),
+        (["2026-01-05 10:00:00"], None),
+        ([1, "x", None, True, 1.5], ["1", "x", None, "true", "1.5"]),
+        ([2**70, 5], [str(2**70), "5"]),
+        ([2**63, -1], [str(2**63), "-1"]),
+        ([2**63, 2**64 - 1], [str(2**63), str(2**64 - 1)]),
+        ([-1, None, 2**53 + 1], None),
+        ([0.5, 1], None),
+        ([True, None], None),
+        ([[UPPER], ["10:30:00"]], None),
+        ([{"at": "x"}], None),
+    ],
+    ids=stable_repr,
+)
+def test_what_json_lines_hold_is_kept_as_it_is_written(
+    ids: list[Any], right: list[Any] | None, tmp_path: Path
+) -> None:
+    """DuckDB takes texts for dates, times and uuids, and writes those in its own way."""
+    lines = (json.dumps({"id": value, "cosines": [0.9, 0.1]}) + "\n" for value in ids)
+    (tmp_path / "log.jsonl").write_text("".join(lines))
+    score(tmp_path / "log.jsonl", tmp_path / "out.parquet", keep=["id"])
+    assert [row["id"] for row in read(tmp_path / "out.parquet")] == (right or ids)
+
+
+@pytest.mark.parametrize(
+    ("ids", "right"),
+    [
+        (["0x1F", "5"], None),
+        (["01/02/2024", "03/04/2024"], None),
+        (["10:30:00"], None),
+        ([UPPER], None),
+        (["12345678901234567890", "2"], None),
+        (["true", "F"], None),
+        (["007", "8"], None),
+        (["5", "", "-6"], [5, None, -6]),
+        (["5.25", "1e3"], [5.25, 1000.0]),
+        (["true", "False"], [True, False]),
+    ],
+    ids=stable_repr,
+)
+def test_what_a_csv_file_holds_is_kept_as_it_is_written(
+    ids: list[str], right: list[Any] | None, tmp_path: Path
+) -> None:
+    rows = (f'{value},"[0.9, 0.1]"\n' for value in ids)
+    (tmp_path / "log.csv").write_text("id,cosines\n" + "".join(rows))
+    score(tmp_path / "log.csv", tmp_path / "out.parquet")
+    assert [row["id"] for row in read(tmp_path / "out.parquet")] == (right or ids)
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.csv"])
+def test_the_time_of_a_text_log_is_a_time(name: str, tmp_path: Path) -> None:
+    row = {"ts": "2026-01-05 10:30:00", "day": "2026-01-05", "cosines": [0.9, 0.1]}
+    text = json.dumps(row) + "\n"
+    if name == "log.csv":
+        text = 'ts,day,cosines\n2026-01-05 10:30:00,2026-01-05,"[0.9, 0.1]"\n'
+    (tmp_path / name).write_text(text)
+    score(tmp_path / name, tmp_path / "out.parquet")
+    (made,) = read(tmp_path / "out.parquet")
+    assert (made["ts"], made["day"]) == (datetime(2026, 1, 5, 10, 30), "2026-01-05")
+
+
+def test_json_lines_of_many_keys_are_columns(tmp_path: Path) -> None:
+    rows = [{f"k{n}": n, "cosines": [0.9, 0.1]} for n in range(250)]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    scored = score(tmp_path / "log.jsonl", tmp_path / "out.parquet", keep=["k249"])
+    assert scored.levels == {"high": 250}
+    assert read(scored.path)[-1]["k249"] == 249
 
 
 def test_keyword_scores_are_used(tmp_path: Path) -> None:

@@ -394,9 +394,14 @@ LATE = {
     "type.csv": (HEADER + ROW * MANY + 'secret interrupted,x,"[0.8]"\n', MANY + 2),
     "short.csv": (HEADER + ROW * MANY + "secret\n", MANY + 2),
     "two lines a row.csv": (HEADER + f'"a\n"{ROW[5:]}' * MANY + 'secret,x,"[1]"\n', 2 * MANY + 2),
-    "huge.csv": (HEADER + f"{'y' * 150_000}{ROW[5:]}" + ROW * MANY + "secret,x,\n", MANY + 3),
+    "decimal.csv": (HEADER + ROW * MANY + 'secret,2.5,"[1]"\n' + ROW, MANY + 2),
+    "hexadecimal.csv": (HEADER + f"\n{ROW}" * MANY + 'secret,0x1F,"[1]"\n', 2 * MANY + 2),
+    "zeros.csv.gz": (HEADER + ROW * MANY + 'secret,007,"[1]"\n', MANY + 2),
+    "huge.csv": (HEADER + f"{'y' * 150_000}{ROW[5:]}" + ROW * MANY + "secret,7,x\n", MANY + 3),
     "type.jsonl": (f"{LINE}\n" * MANY + '{"q": "secret", "id": "x", "cosines": []}', 2 * MANY + 1),
-    "cut.jsonl": (LINE * MANY + '{"q": "secret", "id"', MANY + 1),
+    "decimal.jsonl": (LINE * MANY + LINE.replace("1,", "0.4,"), MANY + 1),
+    "text.jsonl": (LINE * MANY + LINE.replace("1,", '"1",'), MANY + 1),
+    "cut.jsonl": (f"{LINE}\n" * MANY + '{"q": "secret", "id"', 2 * MANY + 1),
     "cut.jsonl.gz": (LINE * MANY + '{"q": "secret", "id"', MANY + 1),
 }
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Scored", "score"]
 
-VERSION = 5
+VERSION = 6
 """Of the result; parts of another one are made anew."""
 
 TEXT_ROWS = 262_144

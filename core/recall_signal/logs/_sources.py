@@ -15,7 +15,8 @@ from recall_signal.errors import InvalidInputError
 from recall_signal.logs._logged import CANDIDATES, WORDS_COUNT
 from recall_signal.logs._score_batch import OUTDATED, BatchScorer
 from recall_signal.logs._spool import OPEN, no_part
-from recall_signal.logs._text_files import TextFormat, describe_text, nothing_in, read_text
+from recall_signal.logs._text_files import describe_text, nothing_in, read_text
+from recall_signal.logs._text_types import TextFormat
 
 if TYPE_CHECKING:
     import pyarrow as pa

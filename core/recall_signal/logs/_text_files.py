@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from recall_signal._safe_text import shown, terminal_text
 from recall_signal.errors import InvalidInputError, MissingDependencyError
-from recall_signal.logs._logged import CANDIDATES
 from recall_signal.logs._schema import require_arrow
 from recall_signal.logs._score_batch import BatchScorer
-from recall_signal.logs._text_lines import damaged_json_line, json_line, odd_csv_line, record_line
+from recall_signal.logs._text_lines import (
+    damaged_json_line,
+    json_line,
+    odd_csv_line,
+    record_line,
+    row_line,
+)
+from recall_signal.logs._text_types import (
+    RAW,
+    TextFormat,
+    column_type,
+    literal,
+    quoted,
+    raw_type,
+    tests_in_sql,
+    values_in_sql,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TextFormat", "describe_text", "nothing_in", "read_text"]
-
-TextFormat: TypeAlias = Literal["json", "csv"]
+__all__ = ["describe_text", "nothing_in", "read_text"]
 
 
 def describe_text(
@@ -42,6 +56,8 @@ def describe_text(
         try:
             source = _source(paths, kind, given, detect=True)
             rows = _columns(connection, source)
+            if [name for name, _ in rows] == ["json"]:  # for DuckDB, too many keys for columns
+                rows = _columns(connection, _source(paths, kind, given, detect=True, keys=True))
             if kind == "csv" and scorer.scores in dict(rows):
                 given |= {scorer.scores: "DOUBLE[]"}
                 rows = _columns(connection, _source(paths, kind, given, detect=True))
@@ -54,12 +70,14 @@ def describe_text(
                     _check_numbers(connection, paths, name, found)
             if not any(_has_row(connection, path, kind, given) for path in paths):
                 raise nothing_in(paths[0])
+            types = {name: column_type(name, found, scorer) for name, found in rows}
+            others = _written_otherwise(connection, paths, kind, tests_in_sql(types, scorer))
+            types |= dict.fromkeys(others, "VARCHAR")
         except (duck.Error, RuntimeError) as error:
             if kind == "csv" and scorer.cosines in str(error):
                 raise _without_list(paths, scorer) from None
             raise _stopped(_named(paths, error), kind, error) from None
-        types = {name: _column_type(name, found, scorer) for name, found in rows}
-        nothing = ", ".join(f"NULL::{found} AS {_quoted(name)}" for name, found in types.items())
+        nothing = ", ".join(f"NULL::{found} AS {quoted(name)}" for name, found in types.items())
         schema = connection.sql(f"SELECT {nothing} LIMIT 0").to_arrow_table().schema
     return schema, types
 
@@ -94,15 +112,15 @@ def read_text(
             else:
                 held = {name.casefold(): name for name in types}
             own = {name: held.get(name.casefold()) for name in columns}
-            given = {held_as: types[name] for name, held_as in own.items() if held_as}
+            given = {held: raw_type(types[name], kind) for name, held in own.items() if held}
             source = _source([path], kind, given)
-            names = ", ".join(
-                f"{_quoted(held_as) if held_as else f'NULL::{types[name]}'} AS {_quoted(name)}"
-                for name, held_as in own.items()
-            )
-            found = connection.sql(f"SELECT {names} FROM {source}")  # noqa: S608
+            found = connection.sql(f"SELECT {values_in_sql(own, types)} FROM {source}")  # noqa: S608
             reader = getattr(found, "to_arrow_reader", found.fetch_arrow_reader)(size)
-            for batch in reader:
+            row = 0
+            for read in reader:
+                _check_whole(read.column(len(columns)), path, kind, row, own)
+                row += read.num_rows
+                batch = read.select(list(range(len(columns))))
                 if skip >= batch.num_rows:
                     skip -= batch.num_rows
                     continue
@@ -110,6 +128,26 @@ def read_text(
                 skip = 0
         except (duck.Error, RuntimeError, OSError) as error:  # the last one by way of Arrow
             raise _stopped(path, kind, error) from None
+
+
+def _check_whole(
+    flaws: pa.Array, path: Path, kind: TextFormat, row: int, own: Mapping[str, str | None]
+) -> None:
+    """Refuse a batch of which a row has something else in a column of whole numbers.
+
+    Args:
+        flaws: True for such a row.
+        path: The file.
+        kind: Its format.
+        row: Of the file, that is the first of the batch.
+        own: Columns, and what the file calls them.
+    """
+    if not flaws.true_count:
+        return
+    row += flaws.index(True).as_py()
+    held = next(filter(None, own.values()), "")
+    line = json_line(path, row) if kind == "json" else row_line(path, held, row)
+    raise _bad_at(path, kind, line)
 
 
 def nothing_in(path: Path) -> InvalidInputError:
@@ -146,7 +184,7 @@ def _check_keys(connection: Any, paths: Sequence[Path], names: Sequence[str]) ->
 def _has_key(connection: Any, paths: Sequence[Path], name: str) -> bool:
     """Return whether any line has this very key."""
     source = f"read_json_objects({_files(paths)}, {_JSON_LINES})"
-    query = f"SELECT 1 FROM {source} WHERE list_contains(json_keys(json), {_literal(name)}) LIMIT 1"  # noqa: S608
+    query = f"SELECT 1 FROM {source} WHERE list_contains(json_keys(json), {literal(name)}) LIMIT 1"  # noqa: S608
     return bool(connection.execute(query).fetchall())
 
 
@@ -180,7 +218,7 @@ def _check_numbers(connection: Any, paths: Sequence[Path], name: str, found: str
     texts = found in ("VARCHAR[]", "BOOLEAN[]")
     if found == "JSON[]":
         source = _source(paths, "json", {name: "JSON[]"})
-        held = f"list_transform({_quoted(name)}, lambda x: json_type(x))"
+        held = f"list_transform({quoted(name)}, lambda x: json_type(x))"
         query = f"SELECT 1 FROM {source} WHERE list_has_any({held}, ['VARCHAR', 'BOOLEAN']) LIMIT 1"  # noqa: S608
         texts = bool(connection.execute(query).fetchall())
     if texts:
@@ -190,15 +228,28 @@ def _check_numbers(connection: Any, paths: Sequence[Path], name: str, found: str
         )
 
 
-def _column_type(name: str, found: str, scorer: BatchScorer) -> str:
-    """Return the SQL type by which a column is read."""
-    if name in (scorer.cosines, scorer.scores):
-        # A column of nulls only has no type of its own.
-        return "DOUBLE[]" if found.endswith("[]") or found == "JSON" else found
-    if name == CANDIDATES and found in ("JSON", "VARCHAR"):  # of nulls only, likewise
-        return "BIGINT"
-    return "DOUBLE" if name == scorer.term_coverage else found
+def _written_otherwise(
+    connection: Any, paths: Sequence[Path], kind: TextFormat, tests: Mapping[str, str]
+) -> Iterable[str]:
+    """Return those columns that hold other texts than their types would be written as.
 
+    Args:
+        connection: Of DuckDB.
+        paths: The files, of which the first rows are read.
+        kind: Their format.
+        tests: Columns, and what is true of such a text, in SQL.
+    """
+    if not tests:
+        return ()
+    source = _source(paths, kind, dict.fromkeys(tests, RAW[kind]))
+    found = ", ".join(f"bool_or({test})" for test in tests.values())
+    query = f"SELECT {found} FROM (SELECT * FROM {source} LIMIT {SAMPLE})"  # noqa: S608
+    (flaws,) = connection.execute(query).fetchall()
+    return compress(tests, flaws)
+
+
+SAMPLE = 20_480
+"""Rows from which DuckDB finds the types of the columns of a CSV file, too."""
 
 _PATTERN = re.compile(r"([*?\[])")
 
@@ -207,32 +258,37 @@ _JSON_LINES = f"format='newline_delimited', {_NO_FOLDERS}"
 
 
 def _source(
-    paths: Sequence[Path], kind: TextFormat, types: dict[str, str], *, detect: bool = False
+    paths: Sequence[Path],
+    kind: TextFormat,
+    types: dict[str, str],
+    *,
+    detect: bool = False,
+    keys: bool = False,
 ) -> str:
     """Return the table function of DuckDB that reads these text files, and no others.
 
     DuckDB takes a path for a pattern, and finds columns in the names of folders.
+
+    Args:
+        paths: The files.
+        kind: Their format.
+        types: SQL types of columns; of JSON lines, no other ones are read.
+        detect: Find out the other columns and their types.
+        keys: Each key of JSON lines is a column, however many there are.
     """
     files = _files(paths)
-    columns = "{" + ", ".join(f"{_literal(n)}: {_literal(t)}" for n, t in types.items()) + "}"
+    columns = "{" + ", ".join(f"{literal(n)}: {literal(t)}" for n, t in types.items()) + "}"
     if kind == "json":
         if detect:
-            return f"read_json({files}, {_JSON_LINES}, union_by_name=true)"
+            more = ", map_inference_threshold=-1" if keys else ""
+            return f"read_json({files}, {_JSON_LINES}, union_by_name=true{more})"
         return f"read_json({files}, {_JSON_LINES}, columns={columns})"
     given = f", types={columns}" if types else ""
     return f"read_csv({files}, header=true, {_NO_FOLDERS}, union_by_name=true{given})"
 
 
 def _files(paths: Sequence[Path]) -> str:
-    return "[" + ", ".join(_literal(_PATTERN.sub(r"[\1]", str(path))) for path in paths) + "]"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return "[" + ", ".join(literal(_PATTERN.sub(r"[\1]", str(path))) for path in paths) + "]"
 
 
 def _without_cosines(path: Path, scorer: BatchScorer) -> InvalidInputError:
@@ -278,6 +334,10 @@ def _bad_text(path: Path, kind: TextFormat, error: Exception) -> InvalidInputErr
         line = damaged_json_line(path) or (line and json_line(path, line - 1))
     else:  # and a value of several lines as one
         line = line and (record_line(path, line) or line)
+    return _bad_at(path, kind, line)
+
+
+def _bad_at(path: Path, kind: TextFormat, line: int | None) -> InvalidInputError:
     place = "" if line is None else f" at line {line}"
     return InvalidInputError(
         f"{shown(path)} cannot be read as {'JSON lines' if kind == 'json' else 'CSV'}{place}: it "

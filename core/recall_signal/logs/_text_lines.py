@@ -13,7 +13,7 @@ from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
-__all__ = ["damaged_json_line", "json_line", "odd_csv_line", "record_line"]
+__all__ = ["damaged_json_line", "json_line", "odd_csv_line", "record_line", "row_line"]
 
 DELIMITERS = ",;\t|"
 
@@ -47,6 +47,12 @@ def json_line(path: Path, row: int) -> int | None:
 def record_line(path: Path, record: int) -> int | None:
     """Return the line at which a record of a CSV file begins, counted from 1, empty ones too."""
     line, _ = next(islice(_records(path), record - 1, None), (None, None))
+    return line
+
+
+def row_line(path: Path, column: str, row: int) -> int | None:
+    """Return the line at which a row of a CSV file with a column begins, counted from 0."""
+    line, _ = next(islice(_rows(path, column), row + 1, None), (None, None))
     return line
 
 
