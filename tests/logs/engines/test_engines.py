@@ -163,6 +163,30 @@ def test_plain_sql(engine: Any, cuts: Any, request: pytest.FixtureRequest) -> No
             assert row["prominence_unrounded"] == pytest.approx(signal.prominence, abs=6e-4)
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_any_column_may_be_kept_by_plain_sql(engine: Any, request: Any) -> None:
+    """Names that stand in the query among them."""
+    kept = ["rs_top", "rs_background", "rs_mean", "rs_size", "rs_kept_1", "RS_VALUES", "cosines"]
+    table = pa.table({name: [[0.9, 0.1]] if name == "cosines" else [7] for name in kept})
+    query = sql_levels("log", keep=[*kept, "rs_top"], dialect=engine)
+    if engine == "duckdb":
+        with duckdb.connect() as connection:
+            connection.register("log", table)
+            (row,) = connection.sql(query).to_arrow_table().to_pylist()
+    else:
+        session = request.getfixturevalue("spark")
+        session.createDataFrame(table).createOrReplaceTempView("log")
+        (row,) = [row.asDict() for row in session.sql(query).collect()]
+    assert {name: row[name] for name in kept} == table.to_pylist()[0]
+    assert (row["level"], row["top_unrounded"], row["result_count"]) == ("high", 0.9, 2)
+
+
+@pytest.mark.parametrize("name", ["level", "REASON", "top_unrounded"])
+def test_a_column_that_plain_sql_makes_is_not_kept(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"keep names {name}, which the query makes anew"):
+        sql_levels("log", keep=["id", name])
+
+
 def test_columns_are_quoted_and_another_dialect_is_refused() -> None:
     assert 'CAST("a""b" AS DOUBLE[])' in sql_levels("log", cosines='a"b')
     with pytest.raises(ConfigurationError, match="duckdb, spark"):

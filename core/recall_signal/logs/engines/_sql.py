@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from recall_signal._given import given_column, given_names, kind_of
+from recall_signal._safe_text import terminal_text
 from recall_signal.errors import ConfigurationError
 from recall_signal.thresholds import (
     MIN_BACKGROUND,
@@ -83,7 +84,7 @@ _FUNCTIONS: dict[Dialect, Functions] = {
 
 _QUERY = """\
 WITH rs_read AS (
-  SELECT {kept}{usable} AS rs_values, {size} AS rs_size
+  SELECT {read}{usable} AS rs_values, {size} AS rs_size
   FROM {table}
 ), rs_measured AS (
   SELECT *, {length} AS rs_number, {highest} AS rs_top, {lowest} AS rs_lowest,
@@ -131,6 +132,11 @@ SELECT {kept}
 FROM rs_compared
 """
 
+MADE = frozenset(
+    {"level", "basis", "reason", "result_count", "top_unrounded", "prominence_unrounded"}
+)
+"""The columns that the query makes."""
+
 NEAR = "1e-9"
 """Closer than this to a cut, the last bits of the sum decide, so that it is added exactly."""
 
@@ -153,7 +159,7 @@ def sql_levels(
     Args:
         table: A table, view or subquery in parentheses, as the dialect writes it. It is put into
             the query as it is, so it must not come from a stranger.
-        keep: Columns of the table that the result keeps.
+        keep: Columns of the table that the result keeps, other ones than it makes.
         cosines: Name of its column of lists of numbers.
         thresholds: Other cuts than the default ones.
         dialect: `duckdb` or `spark`.
@@ -165,15 +171,24 @@ def sql_levels(
         given = f"{dialect!r:.40}" if isinstance(dialect, str) else kind_of(dialect)
         raise ConfigurationError(f"dialect must be one of {', '.join(_FUNCTIONS)}, got {given}")
     functions = _FUNCTIONS[dialect]
-    kept = given_names("keep", keep, "names of columns")
+    kept = list(dict.fromkeys(given_names("keep", keep, "names of columns")))
+    made = [name for name in kept if name.casefold() in MADE]
+    if made:
+        raise ConfigurationError(
+            f"keep names {terminal_text(', '.join(made))}, which the query makes anew; give a "
+            "subquery as the table, with another name for the old column"
+        )
     cuts = thresholds_in_force(thresholds)
     column = _quoted(given_column("cosines", cosines), functions.quote)
     numbers = {name: _number(value) for name, value in cuts.to_dict().items() if _is_cut(name)}
     prominences = (numbers[f"prominence_{level}"] for level in ("low", "moderate", "high"))
     gaps = (f"ABS((rs_top - rs_mean) / rs_mean - {cut}) <= {NEAR}" for cut in prominences)
     near = f"ABS(rs_mean - {_number(MIN_BACKGROUND)}) <= {NEAR} OR (rs_mean > {NEAR} AND ("
+    # Under names of its own, or a kept rs_top would be taken for the highest cosine.
+    held = {f"rs_kept_{place}": _quoted(name, functions.quote) for place, name in enumerate(kept)}
     return _QUERY.format(
-        kept="".join(_quoted(name, functions.quote) + ", " for name in kept),
+        read="".join(f"{name} AS {alias}, " for alias, name in held.items()),
+        kept="".join(f"{alias} AS {name}, " for alias, name in held.items()),
         table=table,
         usable=functions.usable.format(column),
         size=functions.size.format(column),
