@@ -538,6 +538,12 @@ def test_folders_that_cannot_be_scored_are_refused(log: pa.Table, tmp_path: Path
         score(folder, tmp_path / "out")
 
 
+def test_a_parquet_file_without_rows_is_named(log: pa.Table, tmp_path: Path) -> None:
+    pq.write_table(log[:0], tmp_path / "log.parquet")
+    with pytest.raises(InvalidInputError, match=r"^log\.parquet holds no row: nothing to score"):
+        score(tmp_path / "log.parquet", tmp_path / "out")
+
+
 def test_a_damaged_row_group_is_named(log: pa.Table, tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     write_parquet(log, path)

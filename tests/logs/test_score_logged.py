@@ -150,6 +150,16 @@ def test_what_was_logged_stays_only_where_no_cosine_shows_it() -> None:
     assert score_batch(with_scores)["level"].to_pylist()[0] == "none"
 
 
+def test_a_logged_figure_that_is_not_finite_is_null() -> None:
+    nan, inf = float("nan"), float("inf")
+    figures = {"top_score": inf, "prominence": nan, "probability": -inf, "term_coverage": nan}
+    row = {"cosines": [0.9, 0.1], "level": "unknown", "reason": "empty_query", **figures}
+    other = row | dict.fromkeys(figures, 0.5)
+    made = score_batch(pa.Table.from_pylist([row, other]), fitted()).to_pylist()
+    assert [made[0][name] for name in figures] == [None] * 4
+    assert [made[1][name] for name in figures] == [0.5] * 4
+
+
 @dataclass
 class Judged(Query):
     """A query that a calibration judged by its words, too."""
@@ -240,11 +250,12 @@ def logged(**columns: Any) -> pa.Table:
         (logged().combine_chunks().to_batches()[0], ["unknown", "high"]),
         (logged(level=pa.array(["unknown", "high"]).dictionary_encode()), ["unknown", "high"]),
         (logged(reason=pa.array(["empty_query", None], pa.large_string())), ["unknown", "high"]),
+        (logged(level=pa.array(["unknown", "high"], pa.string_view())), ["unknown", "high"]),
         (logged(reason=pa.nulls(2)), ["high", "high"]),
         (logged(reason=["no_scores", "empty_query"]), ["high", "high"]),
         (logged(level=[1, 2]), ["high", "high"]),
     ],
-    ids=["table", "batch", "dictionary", "large", "no reason", "measured again", "numbers"],
+    ids=["table", "batch", "dictionary", "large", "view", "no reason", "measured again", "numbers"],
 )
 def test_a_logged_unknown_stays(table: Any, levels: list[str], encoded: bool) -> None:
     scorer = BatchScorer(encoded=encoded)

@@ -164,13 +164,17 @@ def _texts(column: pa.Array | pa.ChunkedArray | None, rows: int) -> pa.Array | p
 def _figure(
     column: pa.Array | pa.ChunkedArray | None, name: str
 ) -> pa.Array | pa.ChunkedArray | pa.Scalar:
-    """Return a logged figure, rounded as it was before a log kept it in 32 bits; null likewise."""
+    """Return a logged figure, rounded as it was before a log kept it in 32 bits; null likewise.
+
+    One that is not finite is null, too.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if column is None or not _is_number(column.type):
         return pa.scalar(None, pa.float64())
-    return pc.round(column.cast(pa.float64()), FIGURES[name])
+    figure = pc.round(column.cast(pa.float64()), FIGURES[name])
+    return pc.if_else(pc.is_finite(figure), figure, None)
 
 
 def joined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -199,7 +203,8 @@ def _is_text(kind: pa.DataType) -> bool:
     from pyarrow import types
 
     value = _plain(kind)
-    return bool(types.is_string(value) or types.is_large_string(value) or types.is_null(value))
+    are_texts = (types.is_string, types.is_large_string, types.is_string_view, types.is_null)
+    return any(is_one(value) for is_one in are_texts)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -103,7 +103,7 @@ class Log:
             rows = (found.row_group(at).num_rows for at in range(found.num_row_groups))
             units += [Unit(name, at, size) for at, size in enumerate(rows) if size]
         if not units:
-            raise InvalidInputError(f"the log {shown(self.folder)} holds no row: nothing to score")
+            raise nothing_in(self.folder / self.files[0])
         return units
 
     def names_calibration(self) -> bool:
@@ -196,7 +196,7 @@ def _is_text(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     held = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return held in (pa.string(), pa.large_string())
+    return held in (pa.string(), pa.large_string(), pa.string_view())
 
 
 def _extremes(path: Path, name: str) -> set[str]:
