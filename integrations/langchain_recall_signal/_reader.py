@@ -31,15 +31,13 @@ from recall_signal import ScoreKind
 from recall_signal._flow.backend import Flow
 from recall_signal._steps.compute import CallStore
 from recall_signal._steps.failures import contained, original
+from recall_signal._wrapper.refusals import Refusals
 
 __all__ = ["Reader"]
 
 log = logging.getLogger(__name__)
 
 _PAGE_SIZE = {"k"}
-
-_FEWEST_REFUSALS = 3
-"""Failures in a row that are not taken for a passing one."""
 
 
 class Reader(HitsReader):
@@ -77,7 +75,7 @@ class Reader(HitsReader):
         self.takes_k = {way: expects_k(retriever, way) for way in ("invoke", "ainvoke")}
         self._tapped: tuple[list[object], Runnable[str, list[Document]]] | None = None
         self._widens = False
-        self._refusals = 0
+        self.refusals = Refusals()
         self._inner = unwrap(retriever)
         self._unsupported: frozenset[str] = frozenset()
         self.tap = Tap()
@@ -97,7 +95,7 @@ class Reader(HitsReader):
         retriever = self.retriever
         if not self.taps or (self._unsupported and self._is_unsupported(kwargs)):
             return retriever, k, k
-        if has_own_search(self.store) or has_own_search(self._inner):
+        if self.refusals.pauses or has_own_search(self.store) or has_own_search(self._inner):
             return retriever, k, k
         view = self.tapped()
         if view is retriever:
@@ -106,22 +104,6 @@ class Reader(HitsReader):
         if page and not self._widens:
             self._widens = self.is_prefix_stable()
         return view, page, max(page, self.pool_size) if page and self._widens else k
-
-    def refuse(self) -> None:
-        """Note a search with scores that failed where the bare one did not.
-
-        After three in a row none is wider than the page, after three more none has scores.
-        """
-        self._refusals += 1
-        if self._refusals == _FEWEST_REFUSALS:
-            self._refusals, is_wide = 0, self._widens and self.pool_size > 1
-            what = "a wider one" if is_wide else "one with scores"
-            log.warning("three searches in a row were refused: %s is tried no more", what)
-            self.pool_size, self.taps = 1, self.taps and is_wide
-
-    def accept(self) -> None:
-        """Note a search with scores that went well."""
-        self._refusals = 0
 
     def _is_unsupported(self, kwargs: Mapping[str, object]) -> bool:
         """Return whether scores cannot be seen in a search with these arguments."""

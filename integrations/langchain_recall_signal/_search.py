@@ -14,7 +14,7 @@ from langchain_core.runnables import Runnable
 
 from langchain_recall_signal._arms.reading import ArmReading
 from langchain_recall_signal._arms.tree import ArmReaders, ArmTree
-from langchain_recall_signal._arms.views import EMBEDDING, UNSUPPORTED
+from langchain_recall_signal._arms.views import EMBEDDING
 from langchain_recall_signal._introspection import accepted_arguments
 from langchain_recall_signal._reader import Reader
 from langchain_recall_signal._tap import Recorder
@@ -28,6 +28,7 @@ from recall_signal._steps.failures import contained, original, raise_original
 from recall_signal._wrapper.batches import has_certain_order
 from recall_signal._wrapper.call_arguments import check_arguments
 from recall_signal._wrapper.declared_scores import scores_under
+from recall_signal._wrapper.refusals import UNSUPPORTED
 from recall_signal.stores import ScoreReading
 
 __all__ = ["Call", "Retrieve", "RunMethod"]
@@ -145,9 +146,10 @@ class Call:
             log.warning("searching with scores failed: %s", type(raised).__name__)
             self.recorder, limit = Recorder(), None
             documents = validate_page((yield self._retrieve(reader.retriever, self.k)), Document)
-            reader.refuse()
+            reader.refusals.add(raised)
         else:
-            reader.accept()
+            if self.target is not reader.retriever:
+                reader.refusals.clear()
         try:
             candidates, settled = yield from contained_steps(self._read(documents, limit))
         except Exception as error:

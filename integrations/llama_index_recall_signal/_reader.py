@@ -19,6 +19,7 @@ from llama_index_recall_signal.stores._registry import is_altered, is_patched
 from recall_signal import ScoreKind
 from recall_signal._flow.values import Candidates, SearchFlow
 from recall_signal._steps.failures import contained, original
+from recall_signal._wrapper.refusals import Refusals
 from recall_signal.stores import ScoreReading
 from recall_signal.stores._reader import StoreReader, covers_reading
 from recall_signal.stores._vectors import NormCheck, VectorSource, resolve_cosines
@@ -36,12 +37,12 @@ class StoreChecks:
 
     Attributes:
         own: The check of the store that the wrapped retriever itself searches.
-        refusals: Wider searches in a row that failed where the one for the page did not.
+        refusals: Wider searches of it that were refused.
     """
 
     def __init__(self) -> None:
         self.own = NormCheck()
-        self.refusals = 0
+        self.refusals = Refusals()
         # By id, since stores cannot be hashed; the reference tells a new store from an old one.
         self._checks: dict[int, tuple[ref[object], NormCheck]] = {}
 

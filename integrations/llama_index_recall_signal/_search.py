@@ -66,9 +66,6 @@ class Retrieve:
     arguments: Mapping[str, object] = field(default_factory=dict)
 
 
-_REFUSALS = 3
-"""Failures of a wider search in a row after which none is tried any more."""
-
 _EMBEDDING = frozenset(
     {
         "get_query_embedding",
@@ -193,9 +190,10 @@ class Call:
             level = logging.INFO if is_blank(self.bundle.query_str) else logging.WARNING
             log.log(level, "searching wider failed: %s", type(raised).__name__)
             found = yield from self._unseen(search)
-            self.memory.refusals += 1
+            self.memory.refusals.add(raised)
             return found
-        self.memory.refusals = 0 if is_extra else self.memory.refusals
+        if is_extra:
+            self.memory.refusals.clear()
         return (yield from self._read(returned, hits))
 
     def _read(
@@ -249,7 +247,7 @@ class Call:
         Where not to look wider, what it returns is the page, however much that is.
         """
         reader, size = self.reader, self.k or search.top_k
-        if size is None or reader.mode != DEFAULT_MODE or self.memory.refusals >= _REFUSALS:
+        if size is None or reader.mode != DEFAULT_MODE or self.memory.refusals.pauses:
             return self.k, self.k
         widens = (
             (yield CallStore(reader.is_prefix_stable))

@@ -289,6 +289,7 @@ class Scarce(InMemoryVectorStore):
     """Refuses a search for more than it likes."""
 
     most = 20
+    error: type[Exception] = ValueError
 
     def _similarity_search_with_score_by_vector(
         self,
@@ -297,50 +298,32 @@ class Scarce(InMemoryVectorStore):
         filter: Any = None,  # noqa: A002  (its name in LangChain)
     ) -> Any:
         if k > self.most:
-            raise ValueError("the limit is too high")
+            raise self.error("the limit is too high")
         return super()._similarity_search_with_score_by_vector(embedding, k, filter)
 
 
-def test_a_wider_search_that_is_always_refused_is_tried_no_more(
+def test_a_wider_search_that_is_always_refused_has_a_pause(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     store = filled(Scarce(DeterministicFakeEmbedding(size=16)))
-    wrapped = RecallRetriever(retriever=store.as_retriever(search_kwargs={"k": 5}))
-    assert [wrapped.recall("a").level != "unknown" for _ in range(5)] == [True] * 5
-    assert caplog.text.count("searching with scores failed") == 3
-    assert caplog.text.count("a wider one is tried no more") == 1
-
-
-def test_two_refusals_are_a_passing_fault() -> None:
-    store = filled(Scarce(DeterministicFakeEmbedding(size=16)))
-    wrapped = RecallRetriever(retriever=store.as_retriever(search_kwargs={"k": 5}))
-    for _ in range(2):
-        wrapped.invoke("a")
-        wrapped.invoke("a")
-        store.most = 50
-        assert len(wrapped.recall("a").pool) == 50
-        store.most = 20
-
-
-class Unsighted(InMemoryVectorStore):
-    """Works only where its class is its own."""
-
-    def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
-        if type(self) is not Unsighted:
-            raise TypeError("another class")
-        return super().similarity_search_with_score(*args, **kwargs)
-
-
-def test_a_search_with_scores_that_is_always_refused_is_tried_no_more(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    store = filled(Unsighted(DeterministicFakeEmbedding(size=16)))
     bare = store.as_retriever(search_kwargs={"k": 5})
-    wrapped = RecallRetriever(retriever=bare, score_kind="cosine")
-    for _ in range(8):
-        assert ids(wrapped.invoke("a")) == ids(bare.invoke("a"))
-    assert caplog.text.count("searching with scores failed") == 6
-    assert caplog.text.count("one with scores is tried no more") == 1
+    wrapped = RecallRetriever(retriever=bare)
+    for _ in range(6):
+        response = wrapped.recall("a")
+        assert (ids(response.documents), response.level) == (ids(bare.invoke("a")), "low")
+    assert caplog.text.count("searching with scores failed") == 3
+    assert caplog.text.count("the page alone is searched for in the next 60 s") == 1
+
+
+@pytest.mark.parametrize("error", [ConnectionResetError, TimeoutError])
+def test_an_outage_is_no_refusal(error: type[Exception]) -> None:
+    store = filled(Scarce(DeterministicFakeEmbedding(size=16)))
+    store.error = error
+    wrapped = RecallRetriever(retriever=store.as_retriever(search_kwargs={"k": 5}))
+    for _ in range(4):
+        assert len(wrapped.recall("a").pool) == 5
+    store.most = 50
+    assert len(wrapped.recall("a").pool) == 50
 
 
 class Settable(Embeddings):

@@ -350,13 +350,14 @@ class Scarce(InParts):
         return super().query(query, **kwargs)
 
 
-def test_a_wider_search_that_is_always_refused_is_tried_no_more(
+def test_a_wider_search_that_is_always_refused_has_a_pause(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     wrapped = RecallRetriever(dense(Scarce()), score_kind="cosine")
     levels = [wrapped.recall(QUERY).level for _ in range(5)]
     assert [level != "unknown" for level in levels] == [False, False, False, True, True]
     assert caplog.text.count("searching wider failed") == 3
+    assert caplog.text.count("the page alone is searched for in the next 60 s") == 1
 
 
 @pytest.mark.parametrize("length", [1.0, 1e200, 1e-200])

@@ -18,12 +18,12 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_recall_signal._arms.record import Arm, ArmSearch, CallRecord, Lookup, ScoredHits
 from recall_signal._steps.driver import passed_through
+from recall_signal._wrapper.refusals import UNSUPPORTED
 from recall_signal._wrapper.views import seen_by, view_of
 
 __all__ = [
     "EMBEDDING",
     "RETRIEVING",
-    "UNSUPPORTED",
     "SearchMethod",
     "docstore_view",
     "has_own_search",
@@ -34,9 +34,6 @@ log = logging.getLogger(__name__)
 
 EMBEDDING = frozenset({"embed_query", "aembed_query", "embed_documents", "aembed_documents"})
 """Functions of an encoder: where one fails in a search, it fails in the same search again."""
-
-UNSUPPORTED = (AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
-"""Errors that a search with scores may raise where the plain one works; an outage is another."""
 
 RETRIEVING = frozenset({"_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke"})
 """Methods of a retriever that decide what it returns."""
