@@ -67,6 +67,7 @@ class RecallReport(BaseModel):
     """
 
     model_config = ConfigDict(
+        allow_inf_nan=False,
         frozen=True,
         json_schema_serialization_defaults_required=True,
         json_schema_extra=_optional_keys,

@@ -127,15 +127,22 @@ def advice_in(value: object) -> Advice:
     """
     report = report_in(value) or {}
     given, selection = report.get("advice"), report.get("selection")
-    if isinstance(given, str) and given in get_args(Advice):
+    if type(given) is str and given in get_args(Advice):
         return get_args(Advice)[get_args(Advice).index(given)]  # type: ignore[no-any-return]
-    if isinstance(selection, Mapping) and (
-        selection.get("reason") == "selected_none" or selection.get("kept") == 0
-    ):
+    if isinstance(selection, Mapping) and _left_nothing(selection):
         return "fallback"
     if any(isinstance(page := report.get(name), list | tuple) and not page for name in _PAGES):
         return "fallback"
     return advice(parse_confidence(report) or NO_SIGNAL)
+
+
+def _left_nothing(selection: Mapping[str, object]) -> bool:
+    """Return whether a selection left nothing; a value that is no plain one says nothing."""
+    try:
+        reason, kept = selection.get("reason"), selection.get("kept")
+    except Exception:  # of a mapping of somebody's own
+        return False
+    return (type(reason) is str and reason == "selected_none") or (type(kept) is int and kept == 0)
 
 
 def strongest(values: Iterable[Holder]) -> Holder | None:
@@ -186,7 +193,7 @@ def _sound(model: type[Model], fields: Mapping[str, object], base: Mapping[str, 
 def _sound_selection(value: object) -> SelectionReport:
     try:
         return SelectionReport.model_validate(value)
-    except ValidationError:
+    except Exception:  # a mapping of somebody's own may raise anything
         return NOT_CONFIGURED
 
 

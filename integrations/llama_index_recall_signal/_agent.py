@@ -22,6 +22,7 @@ from pydantic import PrivateAttr
 from llama_index_recall_signal._query_engine import RecallQueryEngine
 from llama_index_recall_signal._retriever import RecallRetriever
 from llama_index_recall_signal._router_query_engine import RecallRouterQueryEngine
+from recall_signal import ConfigurationError
 from recall_signal.agents._fallbacks import (
     FallbackPolicy,
     OnUnknown,
@@ -109,6 +110,11 @@ class RecallAgent(FunctionAgent):
         )
         given: list[Any] = self.tools or []
         policy.require((tool.metadata.name for tool in given), "Pass them to RecallAgent in tools=")
+        if any(tool.metadata.name == NOT_OFFERED for tool in given):
+            raise ConfigurationError(
+                f"a tool of a RecallAgent cannot be named {NOT_OFFERED}: calls of tools that are "
+                "not offered go by this name; give it another one"
+            )
         self.tools = [*given, _NotOffered(policy)]
         self._policy = policy
         self._keys = {tool.metadata.name: _key_of(tool) or metadata_key for tool in given}

@@ -24,11 +24,17 @@ def test_auto_is_the_default_settings() -> None:
     [
         ({"path": 3}, "path must name a file or be None, got int"),
         ({"path": ""}, "path must name a file"),
-        ({"window": 29}, "window must be a whole number of at least 30, got 29"),
-        ({"window": "500"}, "at least 30, got str"),
-        ({"check_every": 0}, "check_every must be a whole number of at least 1, got 0"),
+        ({"path": "n" * 300}, r"the system takes no such name \(OSError\)"),
+        ({"path": "a\0b"}, r"the system takes no such name \(ValueError\)"),
+        ({"window": 10**30}, "got 1000"),
+        ({"window": 29}, "window must be a whole number from 30 to 1000000000, got 29"),
+        ({"window": "500"}, "from 30 to 1000000000, got str"),
+        ({"check_every": 0}, "check_every must be a whole number from 1 to 1000000000, got 0"),
         ({"check_every": True}, "got True"),
-        ({"max_searches": 19.5}, "max_searches must be a whole number of at least 20, got 19.5"),
+        (
+            {"max_searches": 19.5},
+            r"max_searches must be a whole number from 20 .* got 19.5",
+        ),
     ],
 )
 def test_a_setting_out_of_its_range_is_refused(settings: dict[str, Any], message: str) -> None:

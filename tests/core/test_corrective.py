@@ -1,6 +1,7 @@
 """The corrective flow without a framework: decisions, prompts, and what a web search may return."""
 
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import pytest
@@ -63,10 +64,15 @@ def texts(found: Any) -> list[str]:
         ([{"content": " "}, {"url": "u"}, "b"], ["b"]),
         ([{"content": None, "snippet": "a"}, {"content": "", "text": "b"}], ["a", "b"]),
         ([{"content": ""}], []),
+        ([{"content": None}, {"snippet": None}], []),
     ],
 )
 def test_forms_of_web_results(found: Any, expected: list[str]) -> None:
     assert texts(found) == expected
+
+
+def test_blank_hits_without_an_end_find_nothing() -> None:
+    assert texts(repeat("")) == []
 
 
 def test_an_own_document_keeps_its_id_and_metadata() -> None:

@@ -24,6 +24,7 @@ from recall_signal.report_parsing import (
     get_field,
     level_in,
     parse_confidence,
+    parse_report,
     report_in,
     strongest,
 )
@@ -276,6 +277,46 @@ def test_it_never_raises(value: Any, level: str) -> None:
     fields = value if isinstance(value, dict) else {"top_score": value}
     read = parse_confidence({"confidence": {**fields, "level": level}})
     assert read is None or read.level in LEVELS
+
+
+class Raising(dict[str, Any]):
+    """A mapping that raises."""
+
+    def get(self, *_: Any) -> Any:
+        raise RuntimeError("a secret")
+
+
+class Unequal(str):
+    """A text that cannot be compared."""
+
+    def __eq__(self, _: object) -> bool:
+        raise RuntimeError("a secret")
+
+    __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"selection": {"kept": np.array([0, 0])}},
+        {"selection": {"reason": np.array(["selected_none", "x"])}},
+        {"selection": Raising(kept=0)},
+        {"advice": Unequal("read")},
+    ],
+)
+def test_a_value_that_cannot_be_compared_says_nothing(more: Any) -> None:
+    report = {"confidence": {"level": "high"}, **more}
+    assert advice_in(report) == "read"
+    read = parse_report(report)
+    assert read is not None
+    assert (read.advice, read.selection) == ("read", NOT_CONFIGURED)
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_a_cosine_that_is_no_number_is_empty(value: float) -> None:
+    read = parse_report({"confidence": {"level": "high"}, "cosine": value})
+    assert read is not None
+    assert read.cosine is None
 
 
 def test_the_strongest_is_the_best_measured_one_and_the_first_of_those() -> None:

@@ -176,6 +176,32 @@ def test_labels_in_a_stale_file_are_not_lost(
     assert dict(Calibration.load(path).counts)["labelled queries"] == 40
 
 
+def test_another_name_than_the_encoders_own_costs_no_fit(
+    framework: Framework, tmp_path: Any
+) -> None:
+    path = tmp_path / "c.json"
+    name = over(framework).calibrated(path).current_calibration.encoder
+    saved = path.read_bytes()
+    with pytest.raises(ConfigurationError, match="encoder='other' is not the name of the encoder"):
+        over(framework).calibrated(path, encoder="other")
+    assert path.read_bytes() == saved
+    assert over(framework).calibrated(path, encoder=name).current_calibration.encoder == name
+
+
+def test_a_link_that_leads_nowhere_is_replaced(framework: Framework, tmp_path: Any) -> None:
+    link = tmp_path / "link"
+    link.symlink_to("/nowhere/c.json")
+    over(framework).calibrated(link)
+    assert not link.is_symlink()
+    assert Calibration.load(link).mode == "null"
+
+
+@pytest.mark.parametrize("path", [b"c.json", 5, ""])
+def test_what_is_no_path_is_refused(framework: Framework, path: Any) -> None:
+    with pytest.raises(ConfigurationError, match="path must be a path"):
+        over(framework).calibrated(path)
+
+
 def test_a_stale_file_without_labels_is_replaced_and_said_to_be(
     framework: Framework, tmp_path: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

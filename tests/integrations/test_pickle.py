@@ -1,16 +1,22 @@
 """A wrapper is as picklable as what it holds, and works where it arrives."""
 
 import pickle
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document
 from llama_index.core import get_response_synthesizer
 from llama_index.core.llms import MockLLM
+from llama_index.core.schema import NodeWithScore, TextNode
 
-from llama_index_recall_signal import RecallQueryEngine
+from langchain_recall_signal import SelectorCompressor
+from llama_index_recall_signal import RecallQueryEngine, RecallSelectorPostprocessor
 from recall_signal import Baseline
 from recall_signal.reranking import RerankerOptions
+from recall_signal.selection import SelectionOptions
 from tests.frameworks import FRAMEWORKS, QUERY, WEAK, Framework, Keeping
 
 
@@ -94,3 +100,15 @@ def test_a_response_takes_its_pool_along(framework: Framework) -> None:
         response.confidence,
         response.pool.cosines,
     )
+
+
+@pytest.mark.parametrize("way", [sent, deepcopy, lambda part: part.model_copy(deep=True)])
+def test_a_selector_in_a_pipeline(way: Callable[[Any], Any]) -> None:
+    options = SelectionOptions(skip_levels=frozenset({"none"}))
+    compressor = way(SelectorCompressor(selector=Keeping(0), options=options))
+    documents = [Document("a", id="a"), Document("b", id="b")]
+    assert [left.id for left in compressor.compress_documents(documents, "?")] == ["a"]
+    postprocessor = way(RecallSelectorPostprocessor(selector=Keeping(0), options=options))
+    nodes = [NodeWithScore(node=TextNode(text=text)) for text in "ab"]
+    assert len(postprocessor.postprocess_nodes(nodes, query_str="?")) == 1
+    assert '"skip_levels": ["none"]' in postprocessor.to_json()

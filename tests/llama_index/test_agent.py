@@ -309,3 +309,9 @@ def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> N
         agent([], notes(WEAK), web(), **settings)
     with pytest.raises(ConfigurationError, match="does not have"):
         agent([])
+
+
+def test_the_name_for_what_is_not_offered_is_taken() -> None:
+    own = FunctionTool.from_defaults(lambda: "x", name="not_offered")
+    with pytest.raises(ConfigurationError, match="cannot be named not_offered"):
+        agent([], notes(WEAK), web(), own)

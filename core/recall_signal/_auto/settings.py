@@ -30,6 +30,9 @@ MAX_SEARCHES, FEWEST_SEARCHES = 200, 20
 """A fit takes 186: 120 probes, 60 pieces of stored texts, 6 to repeat canaries. With 20 it
 still has the ten probes without which nothing is learned."""
 
+MOST = 10**9
+"""Queries or searches: more than any wrapper sees."""
+
 SWITCH = "RECALL_SIGNAL_AUTO"
 
 
@@ -70,15 +73,23 @@ class AutoCalibration:
             ("max_searches", FEWEST_SEARCHES),
         ):
             value = getattr(self, name)
-            if type(value) is not int or value < fewest:
+            if type(value) is not int or not fewest <= value <= MOST:
                 given = value if isinstance(value, int | float) else type(value).__name__
                 raise ConfigurationError(
-                    f"{name} must be a whole number of at least {fewest}, got {given}"
+                    f"{name} must be a whole number from {fewest} to {MOST}, got {given!s:.40}"
                 )
 
 
 def _require_place(path: Path) -> None:
     """Refuse a path where no file can ever be."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        pass
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"path must name a file, and the system takes no such name ({type(error).__name__})"
+        ) from None
     if path.is_dir():
         raise ConfigurationError(f"path must name a file, and {path.name!r} is a folder")
     above = next(folder for folder in path.absolute().parents if folder.exists())

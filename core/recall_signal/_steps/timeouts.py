@@ -62,7 +62,7 @@ class _Call:
 class CallLimits:
     """Time limits for the models of one wrapper, and bounds on what they leave behind.
 
-    A child of a fork starts anew: the calls of its parent do not run in it.
+    A child of a fork starts anew: the calls of its parent do not run in it. So do copies.
 
     Args:
         threads: Calls in threads at the same time.
@@ -74,6 +74,9 @@ class CallLimits:
         self._lock = ForkSafeLock()
         self._threads, self._most_abandoned = threads, abandoned
         self._start_anew()
+
+    def __reduce__(self) -> tuple[type[CallLimits], tuple[int, int]]:
+        return CallLimits, (self._threads, self._most_abandoned)  # a lock cannot be copied
 
     def _start_anew(self) -> None:
         self._pid = os.getpid()

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from recall_signal._auto.state_file import load, save
+from recall_signal._given import given_path
+from recall_signal._names import plain_name, without_secrets
 from recall_signal._steps.driver import Steps
 from recall_signal.calibration._calibration import Calibration
 from recall_signal.calibration._check import CheckResult
 from recall_signal.calibration._fit_input import fit_input, require_fit_names
-from recall_signal.errors import CalibrationError
+from recall_signal.errors import CalibrationError, ConfigurationError
 
 __all__ = ["CheckNow", "FitNow", "calibrated_flow"]
 
@@ -71,11 +73,13 @@ def calibrated_flow(
             those given, whatever the file holds.
 
     Raises:
-        ConfigurationError: A name is no argument of a fit.
+        ConfigurationError: A name is no argument of a fit, or no path, or the encoder has another
+            name than is given.
         CalibrationError: The file holds something else, and is left alone.
         OSError: The file's folder does not exist, or the file cannot be written.
     """
     require_fit_names(given)
+    _require_own_name(encoder, given.get("encoder"))
     calibration = yield from _found_or_fitted(path, encoder, _kept(given))
     if not calibration.decides:
         log.warning(
@@ -85,13 +89,24 @@ def calibrated_flow(
     return calibration
 
 
+def _require_own_name(known: str | None, given: object) -> None:
+    """Refuse another name than the encoder's own before a fit is spent on it."""
+    if known is None or not isinstance(given, str) or without_secrets(known) == given:
+        return
+    raise ConfigurationError(
+        f"encoder={plain_name(given)!r} is not the name of the encoder that is searched with, "
+        f"{plain_name(known)!r}; leave it out"
+    )
+
+
 def _found_or_fitted(
     path: str | Path | None, encoder: str | None, given: Mapping[str, Any]
 ) -> Steps[CheckNow | FitNow, Calibration]:
     if path is None:
         fitted: Calibration = yield FitNow(given)
         return fitted
-    folder = Path(path).resolve().parent
+    path = given_path("path", path)
+    folder = path.absolute().parent  # of a link itself, which is replaced
     if not folder.is_dir():  # said before a fit is spent on it
         raise FileNotFoundError(ENOENT, "The folder does not exist", str(folder))
     found = load(path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, get_args
 
 from recall_signal._text import encodable
@@ -36,6 +37,9 @@ TEXT_KEYS = ("page_content", "content", "snippet", "text")
 
 MAX_HITS = 20
 """Hits of a web search that are kept. Search services give 5 to 20 a page."""
+
+MAX_READ = 1000
+"""Hits that are looked at: a search may give blank ones without an end."""
 
 MAX_CHARACTERS = 20_000
 """Of one hit's text, and of each text in its metadata: some ten printed pages. All of it goes into
@@ -171,7 +175,7 @@ class CorrectivePolicy:
 def web_items(found: Any, own: Callable[[Any], ToolItem | None]) -> list[ToolItem]:
     """Read the hits of a web search, in order, without those that have no text.
 
-    At most `MAX_HITS` are kept, and `MAX_CHARACTERS` of each.
+    Of the first `MAX_READ`, at most `MAX_HITS` are kept, and `MAX_CHARACTERS` of each.
 
     Args:
         found: A text, a document of the framework, a mapping with a text under one of
@@ -185,7 +189,7 @@ def web_items(found: Any, own: Callable[[Any], ToolItem | None]) -> list[ToolIte
     single = isinstance(hits, str | Mapping) or own(hits) or not isinstance(hits, Iterable)
     items: list[ToolItem] = []
     strange = None
-    for hit in [hits] if single else hits:
+    for hit in islice([hits] if single else hits, MAX_READ):
         item = own(hit) or _item(hit)
         if item is None:
             strange = type(hit).__name__
@@ -205,9 +209,9 @@ def _item(hit: Any) -> ToolItem | None:
     """Read a hit that is no document of the framework, None where it has no text of any kind."""
     if isinstance(hit, str):
         return None, hit, {}
-    given = [hit.get(key) for key in TEXT_KEYS] if isinstance(hit, Mapping) else []
+    given = [hit[key] for key in TEXT_KEYS if key in hit] if isinstance(hit, Mapping) else []
     texts = [text for text in given if isinstance(text, str)]
-    if not texts:
+    if not texts and (not given or any(text is not None for text in given)):
         return None
     rest = {name: value for name, value in hit.items() if name not in (*TEXT_KEYS, "metadata")}
     inner = hit.get("metadata")

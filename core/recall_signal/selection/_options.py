@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_serializer, field_validator
 
 from recall_signal._pydantic import FrozenOptions
 from recall_signal.confidence import Level
@@ -67,6 +67,11 @@ class SelectionOptions(FrozenOptions):
     max_characters: AtLeastOne = 2_000
     max_total: AtLeastOne = 40_000
     prompt: Annotated[str, Field(strict=True)] = DEFAULT_PROMPT
+
+    @field_serializer("skip_levels")
+    def _sorted(self, levels: frozenset[Level]) -> list[Level]:
+        """Return a list, which JSON can hold."""
+        return sorted(levels)
 
     @field_validator("prompt")
     @classmethod
