@@ -441,7 +441,7 @@ def evidence(**given: Any) -> dict[str, Any]:
 
 SUITS: list[tuple[dict[str, Any], dict[str, Any], bool]] = [
     ({"encoder": "another"}, {}, False),
-    ({"encoder": "toy"}, {"encoder": "another"}, False),
+    ({"encoder": "another"}, {"encoder": "toy"}, False),
     ({"encoder": "toy"}, {"encoder": "toy"}, True),
     ({}, {"labelled": LABELS}, False),
     (evidence(labelled=LABELS), {"labelled": LABELS}, True),
