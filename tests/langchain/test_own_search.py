@@ -340,26 +340,27 @@ class Settable(Embeddings):
 
 
 @pytest.mark.parametrize(
-    ("query", "cosines"),
+    ("query", "top"),
     [
-        ([1.0, 0.0], {"a": 0.8, "b": 0.6, "none": 0.0}),
-        ([float("nan")] * 2, {}),
-        ([float("inf"), 0.0], {}),
-        ([0.0, 0.0], {}),
-        ([1e-30, 0.0], {"a": 0.8, "b": 0.6}),
-        ([1e30, 0.0], {"a": 0.8, "b": 0.6}),
+        ([1.0, 0.0], 0.8),
+        ([float("nan")] * 2, None),
+        ([float("inf"), 0.0], None),
+        ([0.0, 0.0], None),
+        ([1e-30, 0.0], 0.8),
+        ([1e30, 0.0], 0.8),
     ],
 )
 @pytest.mark.filterwarnings("ignore:(NaN|Inf) found:RuntimeWarning")
-def test_vectors_of_no_length_have_no_cosine(query: list[float], cosines: dict[str, float]) -> None:
+def test_vectors_of_no_length_have_no_cosine(query: list[float], top: float | None) -> None:
     encoder = Settable()
     store = InMemoryVectorStore.from_texts(["a", "b", "none"], encoder)
     encoder.query = query
-    response = RecallRetriever(retriever=store.as_retriever()).recall("question")
-    found = {
-        document.page_content: cosine
-        for document in response.documents
-        if (cosine := document.metadata["recall"]["cosine"]) is not None
-    }
-    assert found == pytest.approx(cosines)
-    assert (response.level == "unknown") is not bool(cosines)
+    retriever = store.as_retriever()
+    try:
+        retriever.invoke("question")
+    except ValueError:  # of older releases of LangChain
+        assert top is None
+        return
+    response = RecallRetriever(retriever=retriever).recall("question")
+    assert response.confidence.top_score == (None if top is None else pytest.approx(top))
+    assert (response.level == "unknown") is (top is None)
