@@ -53,7 +53,6 @@ _SEARCH_METHODS = frozenset(
         "aretrieve",
         "_retrieve",
         "_aretrieve",
-        "_needs_embedding",
         "_build_vector_store_query",
         "_get_nodes_with_embeddings",
         "_aget_nodes_with_embeddings",
