@@ -14,7 +14,7 @@ from langchain_core.vectorstores import VectorStoreRetriever
 
 from langchain_recall_signal._arms.parts import asks_several_indexes
 from langchain_recall_signal._arms.tree import ArmReaders, ArmTree
-from langchain_recall_signal._arms.views import has_own_search
+from langchain_recall_signal._arms.views import REPLACEABLE
 from langchain_recall_signal._hits import HitsReader
 from langchain_recall_signal._introspection import (
     expects_k,
@@ -26,7 +26,7 @@ from langchain_recall_signal._introspection import (
 )
 from langchain_recall_signal._tap import Tap, declared_tap, tap_of, tapped
 from langchain_recall_signal.stores import Hits, StoreAdapter, find_adapter
-from langchain_recall_signal.stores._registry import is_patched
+from langchain_recall_signal.stores._registry import search_methods
 from recall_signal import ScoreKind
 from recall_signal._flow.backend import Flow
 from recall_signal._steps.compute import CallStore
@@ -77,6 +77,7 @@ class Reader(HitsReader):
         self._widens = False
         self.refusals = Refusals()
         self._inner = unwrap(retriever)
+        self._methods = search_methods(store)
         self._unsupported: frozenset[str] = frozenset()
         self.tap = Tap()
         if self.taps and self.adapter is not None and store is not None:
@@ -95,7 +96,9 @@ class Reader(HitsReader):
         retriever = self.retriever
         if not self.taps or (self._unsupported and self._is_unsupported(kwargs)):
             return retriever, k, k
-        if self.refusals.pauses or has_own_search(self.store) or has_own_search(self._inner):
+        if _has_itself(REPLACEABLE, self.store) or _has_itself(REPLACEABLE, self._inner):
+            return retriever, k, k
+        if self.refusals.count and self.refusals.pauses:
             return retriever, k, k
         view = self.tapped()
         if view is retriever:
@@ -112,7 +115,8 @@ class Reader(HitsReader):
     @property
     def tap_now(self) -> Tap:
         """The search to record, of a store in which a part of it may have been replaced since."""
-        return replace(self.tap, may_filter=True) if is_patched(self.store) else self.tap
+        is_patched = _has_itself(self._methods, self.store)
+        return replace(self.tap, may_filter=True) if is_patched else self.tap
 
     @property
     def gives_cosines(self) -> bool:
@@ -235,3 +239,8 @@ class Reader(HitsReader):
             log.warning("counting the store's records failed: %s", type(error).__name__)
             return True
         return count is not None and len(hits.documents) < count
+
+
+def _has_itself(methods: frozenset[str], part: object) -> bool:
+    """Return whether an object has one of these methods itself, and not by its class."""
+    return not methods.isdisjoint(getattr(part, "__dict__", ()))

@@ -28,7 +28,7 @@ from langchain_recall_signal.stores._base import SCORED_SEARCH, AnyAdapter, Stor
 from langchain_recall_signal.stores._registry import is_altered
 from recall_signal import InvalidResultError
 from recall_signal._steps.failures import contained, original
-from recall_signal._wrapper.views import original_of, replaced, view_of
+from recall_signal._wrapper.views import replaced, view_of
 from recall_signal.stores._reader import covers_reading, home_of
 
 __all__ = [
@@ -49,6 +49,9 @@ _Search: TypeAlias = Callable[..., object]
 _Arguments: TypeAlias = tuple[tuple[object, ...], dict[str, Any]]
 
 PLAIN_SEARCH = "similarity_search"
+
+_INDEX = "index"
+"""Attribute of a store that holds the index it searches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +88,15 @@ def tap_of(adapter: AnyAdapter, store: VectorStore) -> Tap:
         return Tap(scored, score_key, may_filter=True)
     if scored != SCORED_SEARCH or by_vector is None or not _belongs(type(store), by_vector):
         by_vector = None
-    has_ids = type(adapter).hit_ids is not StoreAdapter.hit_ids
-    is_indexed = by_vector is not None and has_ids and covers_reading(type(adapter), "hit_ids")
+    is_indexed = by_vector is not None and _is_indexed(adapter, store)
     return Tap(scored, score_key, by_vector, is_indexed)
+
+
+def _is_indexed(adapter: AnyAdapter, store: VectorStore) -> bool:
+    """Return whether a store finds hits in an index of its own, and the adapter knows their ids."""
+    if type(adapter).hit_ids is StoreAdapter.hit_ids or hasattr(type(store), _INDEX):
+        return False
+    return _INDEX in vars(store) and covers_reading(type(adapter), "hit_ids")
 
 
 def declared_tap(store: object) -> Tap:
@@ -282,12 +291,12 @@ def _searches(store_class: type) -> dict[str, _Search]:
 
 def _indexed_searches(store_class: type) -> dict[str, object]:
     """Make the searches of a view of a store that reads what its index finds."""
-    return {**_searches(store_class), "index": property(_index, _assign_index)}
+    return {**_searches(store_class), _INDEX: property(_index, _assign_index)}
 
 
 def _index(view: Any) -> object:
     """Return the store's index; in a search that has no use for the rest, one of its page."""
-    index = original_of(view).index
+    index = vars(view)[_INDEX]  # the original's: a view shares its attributes
     recorder = current_recorder.get()
     if recorder is None or recorder.rest is None or recorder.is_closed:
         return index
@@ -297,7 +306,7 @@ def _index(view: Any) -> object:
 
 
 def _assign_index(view: Any, index: object) -> None:
-    original_of(view).index = index
+    vars(view)[_INDEX] = index
 
 
 def _plain_searches(store_class: Any) -> tuple[_Search, _Search]:

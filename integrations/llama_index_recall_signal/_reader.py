@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from weakref import ref
@@ -15,7 +15,7 @@ from llama_index_recall_signal._internals import DEFAULT_MODE, VectorSearch
 from llama_index_recall_signal._question import Question
 from llama_index_recall_signal.stores import Hits, StoreAdapter, find_adapter
 from llama_index_recall_signal.stores._base import AnyAdapter, Vectors
-from llama_index_recall_signal.stores._registry import is_altered, is_patched
+from llama_index_recall_signal.stores._registry import is_altered, search_methods
 from recall_signal import ScoreKind
 from recall_signal._flow.values import Candidates, SearchFlow
 from recall_signal._steps.failures import contained, original
@@ -159,7 +159,8 @@ class Reader(StoreReader[AnyAdapter]):
             return False
         if self.adapter is None or self.adapter.may_drop:
             return found < limit
-        return is_altered(self.store) or is_patched(self.store)
+        own: Collection[str] = getattr(self.store, "__dict__", ())
+        return is_altered(self.store) or not search_methods(self.store).isdisjoint(own)
 
     @property
     def reads_nodes(self) -> bool:

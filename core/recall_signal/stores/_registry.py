@@ -96,11 +96,13 @@ class AdapterRegistry(Generic[Adapter]):
         own = set[str]().union(*map(vars, line[: line.index(known)])) - self._pure
         return any(callable(getattr(known, name, None)) for name in filter(_serves, own))
 
-    def is_patched(self, store: object) -> bool:
-        """Return whether a store itself, and not its class, has a method that a search may call."""
+    def search_methods(self, store: object) -> frozenset[str]:
+        """Return the searches of a store, and the methods of its class that they may call.
+
+        A store that has one of these itself, and not by its class, searches in its own way.
+        """
         store_class: type = type(store)
-        methods = _methods(store_class, self._searches, self._pure)
-        return not methods.isdisjoint(getattr(store, "__dict__", ()))
+        return _methods(store_class, self._searches, self._pure)
 
     def _known_class(self, store_class: type) -> type | None:
         """Return the nearest class of a store's hierarchy that has an adapter."""

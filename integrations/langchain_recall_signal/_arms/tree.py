@@ -20,7 +20,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_recall_signal._arms.parts import seen_parts
 from langchain_recall_signal._arms.record import Arm, ArmReader, CallRecord
-from langchain_recall_signal._arms.views import has_own_search, store_view
+from langchain_recall_signal._arms.views import REPLACEABLE, store_view
 from langchain_recall_signal.stores import find_adapter
 from recall_signal import ScoreKind
 from recall_signal._wrapper.settings import RetrieverSettings
@@ -176,7 +176,7 @@ class ArmTree:
         return made
 
     def _store(self, store: VectorStore) -> VectorStore:
-        if has_own_search(store):
+        if not REPLACEABLE.isdisjoint(vars(store)):
             return store
         arm = Arm(self.readers.of(store), self.record, len(self.arms))
         try:

@@ -23,10 +23,10 @@ from recall_signal._wrapper.views import seen_by, view_of
 
 __all__ = [
     "EMBEDDING",
+    "REPLACEABLE",
     "RETRIEVING",
     "SearchMethod",
     "docstore_view",
-    "has_own_search",
     "store_view",
 ]
 
@@ -38,7 +38,9 @@ EMBEDDING = frozenset({"embed_query", "aembed_query", "embed_documents", "aembed
 RETRIEVING = frozenset({"_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke"})
 """Methods of a retriever that decide what it returns."""
 
-_REPLACEABLE = RETRIEVING | {"similarity_search", "asimilarity_search"}
+REPLACEABLE = RETRIEVING | {"similarity_search", "asimilarity_search"}
+"""Methods of a retriever or a store for which it is called: one that has them itself, and not by
+its class, is called as it is."""
 
 SearchMethod: TypeAlias = Callable[..., object]
 _running: ContextVar[ArmSearch | None] = ContextVar("recall_signal_arm_search", default=None)
@@ -67,11 +69,6 @@ def _searching(
     finally:
         _running.reset(token)
     arm.record.add(arm.record.searches, search)
-
-
-def has_own_search(part: object) -> bool:
-    """Return whether a retriever or store itself, and not its class, has the search it is for."""
-    return not _REPLACEABLE.isdisjoint(getattr(part, "__dict__", ()))
 
 
 def store_view(store: VectorStore, arm: Arm) -> VectorStore:

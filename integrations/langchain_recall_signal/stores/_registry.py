@@ -73,6 +73,6 @@ def is_altered(store: object) -> bool:
     return _registry.is_altered(store)
 
 
-def is_patched(store: object) -> bool:
-    """Return whether a search of a store was replaced in the object itself."""
-    return _registry.is_patched(store)
+def search_methods(store: object) -> frozenset[str]:
+    """Return the searches of a store, and the methods of its class that they may call."""
+    return _registry.search_methods(store)
