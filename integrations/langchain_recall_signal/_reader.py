@@ -32,6 +32,7 @@ from recall_signal._flow.backend import Flow
 from recall_signal._steps.compute import CallStore
 from recall_signal._steps.failures import contained, original
 from recall_signal._wrapper.refusals import Refusals
+from recall_signal.stores._reader import has_itself
 
 __all__ = ["Reader"]
 
@@ -96,9 +97,8 @@ class Reader(HitsReader):
         retriever = self.retriever
         if not self.taps or (self._unsupported and self._is_unsupported(kwargs)):
             return retriever, k, k
-        if _has_itself(REPLACEABLE, self.store) or _has_itself(REPLACEABLE, self._inner):
-            return retriever, k, k
-        if self.refusals.count and self.refusals.pauses:
+        replaced = has_itself(self.store, REPLACEABLE) or has_itself(self._inner, REPLACEABLE)
+        if replaced or self.refusals.pauses:
             return retriever, k, k
         view = self.tapped()
         if view is retriever:
@@ -115,7 +115,7 @@ class Reader(HitsReader):
     @property
     def tap_now(self) -> Tap:
         """The search to record, of a store in which a part of it may have been replaced since."""
-        is_patched = _has_itself(self._methods, self.store)
+        is_patched = has_itself(self.store, self._methods)
         return replace(self.tap, may_filter=True) if is_patched else self.tap
 
     @property
@@ -239,8 +239,3 @@ class Reader(HitsReader):
             log.warning("counting the store's records failed: %s", type(error).__name__)
             return True
         return count is not None and len(hits.documents) < count
-
-
-def _has_itself(methods: frozenset[str], part: object) -> bool:
-    """Return whether an object has one of these methods itself, and not by its class."""
-    return not methods.isdisjoint(getattr(part, "__dict__", ()))

@@ -312,9 +312,8 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
         with settings.calibration.running():
             outcome = run_flow(recall_flow(query, settings, search), backend)
         page = _finish(outcome, _responses)
-        if settings.calibration.observes:
-            plain = is_plain(kwargs, _config)
-            settings.calibration.observe(outcome, is_plain=plain, is_async=False)
+        plain = is_plain(kwargs, _config)
+        settings.calibration.observe(outcome, is_plain=plain, is_async=False)
         if run_manager.handlers:
             send(SignalData(outcome), run_manager.get_child())
         return page
@@ -347,9 +346,8 @@ class RecallRetriever(CalibrationMixin, LangChainSettings, BaseRetriever):
         finish = partial(_finish, outcome, _responses)
         is_large = are_large([document.metadata for document in outcome.items])
         page = await runtime.workers.run_if(finish, is_large=is_large)
-        if settings.calibration.observes:
-            plain = is_plain(kwargs, _config)
-            settings.calibration.observe(outcome, is_plain=plain, is_async=True)
+        plain = is_plain(kwargs, _config)
+        settings.calibration.observe(outcome, is_plain=plain, is_async=True)
         if run_manager.handlers:
             await asend(SignalData(outcome), run_manager.get_child(), runtime.events)
         return page

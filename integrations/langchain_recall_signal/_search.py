@@ -148,7 +148,7 @@ class Call:
             documents = validate_page((yield self._retrieve(reader.retriever, self.k)), Document)
             reader.refusals.add(raised)
         else:
-            if reader.refusals.count and self.target is not reader.retriever:
+            if self.target is not reader.retriever:
                 reader.refusals.clear()
         try:
             candidates, settled = yield from contained_steps(self._read(documents, limit))

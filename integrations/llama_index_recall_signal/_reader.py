@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from weakref import ref
@@ -21,7 +21,7 @@ from recall_signal._flow.values import Candidates, SearchFlow
 from recall_signal._steps.failures import contained, original
 from recall_signal._wrapper.refusals import Refusals
 from recall_signal.stores import ScoreReading
-from recall_signal.stores._reader import StoreReader, covers_reading
+from recall_signal.stores._reader import StoreReader, covers_reading, has_itself
 from recall_signal.stores._vectors import NormCheck, VectorSource, resolve_cosines
 
 __all__ = ["Reader", "StoreChecks", "reader_of"]
@@ -159,8 +159,7 @@ class Reader(StoreReader[AnyAdapter]):
             return False
         if self.adapter is None or self.adapter.may_drop:
             return found < limit
-        own: Collection[str] = getattr(self.store, "__dict__", ())
-        return is_altered(self.store) or not search_methods(self.store).isdisjoint(own)
+        return is_altered(self.store) or has_itself(self.store, search_methods(self.store))
 
     @property
     def reads_nodes(self) -> bool:

@@ -192,7 +192,7 @@ class Call:
             found = yield from self._unseen(search)
             self.memory.refusals.add(raised)
             return found
-        if is_extra and self.memory.refusals.count:
+        if is_extra:
             self.memory.refusals.clear()
         return (yield from self._read(returned, hits))
 

@@ -143,7 +143,6 @@ class WatchedCalibration:
     """
 
     watcher: Watcher
-    observes: ClassVar = True
 
     def current(self, encoder: str | None = None, dimension: int | None = None) -> Calibrator:
         """Return the calibration in force, or what says why there is none."""

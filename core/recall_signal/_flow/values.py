@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from operator import gt, lt
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from recall_signal._flow.backend import Flow
 from recall_signal._flow.embedding import EmbeddingCache
@@ -90,11 +90,6 @@ class CalibrationSource(Protocol):
         """True where the next query's texts are read, as far as that is known before it."""
         ...
 
-    @property
-    def observes(self) -> bool:
-        """True where it learns from queries, or checks itself by them."""
-        ...
-
     def entry(self) -> Mapping[str, str | None] | None:
         """Return the part of a report that names the calibration, None without one.
 
@@ -123,7 +118,6 @@ class FixedCalibration:
     """Calibration that does not change."""
 
     calibrator: Calibrator | None
-    observes: ClassVar = False
 
     def current(
         self,

@@ -29,36 +29,33 @@ class Refusals:
 
     Args:
         clock: Seconds.
-
-    Attributes:
-        count: How many there were since the last one that went well.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self.count, self._until = 0, 0.0
+        self._count, self._until = 0, 0.0
 
     @property
     def pauses(self) -> bool:
         """True while no wider search is to be made."""
-        return self.count >= FEWEST and self._clock() < self._until
+        return self._count >= FEWEST and self._clock() < self._until
 
     def add(self, error: BaseException) -> None:
         """Note a search that failed where the bare one did not."""
         if not isinstance(error, UNSUPPORTED):
             return
-        self.count += 1
-        if self.count >= FEWEST:
-            pause = min(PAUSE * 2.0 ** min(self.count - FEWEST, 10), LONGEST_PAUSE)
+        self._count += 1
+        if self._count >= FEWEST:
+            pause = min(PAUSE * 2.0 ** min(self._count - FEWEST, 10), LONGEST_PAUSE)
             self._until = self._clock() + pause
             log.warning(
                 "%d searches in a row were refused that look further than the page (%s): the page "
                 "alone is searched for in the next %.0f s",
-                self.count,
+                self._count,
                 type(error).__name__,
                 pause,
             )
 
     def clear(self) -> None:
         """Note one that went well."""
-        self.count = 0
+        self._count = 0

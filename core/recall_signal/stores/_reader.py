@@ -24,7 +24,7 @@ from recall_signal.stores._vectors import (
     resolve_cosines,
 )
 
-__all__ = ["StoreReader", "covers_reading", "home_of"]
+__all__ = ["StoreReader", "covers_reading", "has_itself", "home_of"]
 
 log = logging.getLogger(__name__)
 
@@ -228,3 +228,8 @@ def covers_reading(adapter_class: type, name: str) -> bool:
 def home_of(of: type, name: str) -> type | None:
     """Return the class in whose body an attribute stands."""
     return next((line for line in of.__mro__ if name in vars(line)), None)
+
+
+def has_itself(part: object, methods: frozenset[str]) -> bool:
+    """Return whether an object has one of these methods itself, and not by its class."""
+    return not methods.isdisjoint(getattr(part, "__dict__", ()))

@@ -25,6 +25,7 @@ from langchain_recall_signal.stores import find_adapter
 from recall_signal import ScoreKind
 from recall_signal._wrapper.settings import RetrieverSettings
 from recall_signal._wrapper.views import attributes_of, original_of, replaced, shares_state
+from recall_signal.stores._reader import has_itself
 
 __all__ = ["ArmReaders", "ArmTree", "first_store"]
 
@@ -176,7 +177,7 @@ class ArmTree:
         return made
 
     def _store(self, store: VectorStore) -> VectorStore:
-        if not REPLACEABLE.isdisjoint(vars(store)):
+        if has_itself(store, REPLACEABLE):
             return store
         arm = Arm(self.readers.of(store), self.record, len(self.arms))
         try:
