@@ -15,8 +15,13 @@ from langchain_recall_signal._documents import id_of, text_of
 from langchain_recall_signal._events import asend, send
 from langchain_recall_signal._selector import RunnableSelector
 from recall_signal._steps.timeouts import CallLimits, Workers
-from recall_signal._wrapper.page_selection import PageSelection, Selected, select, select_async
-from recall_signal._wrapper.settings import PageSelectionSettings
+from recall_signal._wrapper.page_selection import (
+    PageSelection,
+    PageSelectionSettings,
+    Selected,
+    select,
+    select_async,
+)
 from recall_signal.reports import copy_nested
 
 __all__ = ["SelectorCompressor"]

@@ -16,8 +16,9 @@ from llama_index_recall_signal._listener import is_heard
 from llama_index_recall_signal._nodes import annotated, content, encoded_text, id_of, prompt_text
 from llama_index_recall_signal._response import RecallResponse
 from recall_signal._flow.values import FlowSettings, Outcome
+from recall_signal._wrapper.checked_settings import RESERVED_KEYS
 from recall_signal._wrapper.learning import is_learning
-from recall_signal._wrapper.settings import RESERVED_KEYS, RetrieverSettings, SignalSettings
+from recall_signal._wrapper.settings import RetrieverSettings, SignalSettings
 
 __all__ = [
     "NODE_KEYS",

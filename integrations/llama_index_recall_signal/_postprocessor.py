@@ -30,7 +30,8 @@ from recall_signal._flow.values import Candidates, FlowSettings, Outcome, Search
 from recall_signal._steps.driver import contained_steps
 from recall_signal._steps.failures import original
 from recall_signal._steps.timeouts import Workers
-from recall_signal._wrapper.settings import RESERVED_KEYS, SignalSettings
+from recall_signal._wrapper.checked_settings import RESERVED_KEYS
+from recall_signal._wrapper.settings import SignalSettings
 
 __all__ = ["RecallPostprocessor"]
 

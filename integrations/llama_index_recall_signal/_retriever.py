@@ -65,10 +65,10 @@ from recall_signal._flow.flow import recall_flow, run_flow, run_flow_async
 from recall_signal._flow.values import Outcome
 from recall_signal._pydantic import copy_with
 from recall_signal._wrapper.calibration import CalibrationMixin
+from recall_signal._wrapper.checked_settings import UNSET, Unset
 from recall_signal._wrapper.instances import find_instance
 from recall_signal._wrapper.measurability import warn_unmeasurable
 from recall_signal._wrapper.runtime import recompiled, watched
-from recall_signal._wrapper.settings import UNSET, Unset
 from recall_signal.reports import are_large
 from recall_signal.selection import SelectionOptions
 

@@ -17,9 +17,15 @@ from llama_index_recall_signal._annotation import NODE_KEYS
 from llama_index_recall_signal._nodes import annotated, id_of, prompt_text
 from llama_index_recall_signal._selector import as_selector
 from recall_signal._steps.timeouts import CallLimits, Workers
+from recall_signal._wrapper.checked_settings import RESERVED_KEYS
 from recall_signal._wrapper.model_calls import Model
-from recall_signal._wrapper.page_selection import PageSelection, Selected, select, select_async
-from recall_signal._wrapper.settings import RESERVED_KEYS, PageSelectionSettings
+from recall_signal._wrapper.page_selection import (
+    PageSelection,
+    PageSelectionSettings,
+    Selected,
+    select,
+    select_async,
+)
 from recall_signal.selection import Answer, Select, SelectionOptions
 
 __all__ = ["PROMPT_KEY", "RecallSelectorPostprocessor", "with_prompt"]

@@ -8,7 +8,8 @@ from langchain_core.embeddings import Embeddings
 from llama_index.core.embeddings import BaseEmbedding
 
 from recall_signal import ConfigurationError
-from recall_signal._wrapper.settings import UNSET, RetrieverSettings
+from recall_signal._wrapper.checked_settings import UNSET
+from recall_signal._wrapper.settings import RetrieverSettings
 from recall_signal.selection import SelectionOptions
 from tests.frameworks import Framework, Keeping
 

@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from pydantic import Field
+
 from recall_signal._flow.values import Item
 from recall_signal._report_schema import RecallReport
 from recall_signal._steps.compute import Compute, computed
 from recall_signal._steps.driver import Steps, contained_steps, drive, drive_async
 from recall_signal._steps.failures import original
 from recall_signal._steps.timeouts import CallLimits, Workers
+from recall_signal._wrapper.checked_settings import CheckedSettings
 from recall_signal._wrapper.model_calls import Model
 from recall_signal.advice import advice_on_page
 from recall_signal.confidence import Level, unknown
@@ -32,11 +35,21 @@ from recall_signal.selection import (
     select_page,
 )
 
-__all__ = ["PageSelection", "Selected", "select", "select_async"]
+__all__ = ["PageSelection", "PageSelectionSettings", "Selected", "select", "select_async"]
 
 log = logging.getLogger(__name__)
 
 Context = TypeVar("Context")
+
+
+class PageSelectionSettings(CheckedSettings):
+    """The settings of a selector that works on a bare list of documents or nodes."""
+
+    selector: object = Field(exclude=True, repr=False)
+    """Model, or any `Selector`."""
+
+    options: SelectionOptions = Field(default_factory=SelectionOptions)
+    """Its options; `skip_levels` goes by the first item's entry, by `unknown` without one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,11 @@ from recall_signal.calibration._file_checks import (
 from recall_signal.calibration._fingerprint import fingerprint_of
 from recall_signal.calibration._fit_input import FitArguments, FitInput, Progress, fit_input
 from recall_signal.calibration._fit_run import run_fit, run_fit_async
+from recall_signal.calibration._fitted_encoder import FittedEncoder
 from recall_signal.calibration._judge_many import Coverage, Judgements
 from recall_signal.calibration._levels import DEFAULT_CUTS
 from recall_signal.calibration._lines import Lines
-from recall_signal.calibration._observation import SearchResult, top_of
+from recall_signal.calibration._observation import SearchResult
 from recall_signal.calibration._persistence import read, write
 from recall_signal.calibration._port import RetrieverPort, Searchable, port_of
 from recall_signal.calibration._probability import Platt, VennAbers
@@ -43,7 +44,7 @@ from recall_signal.calibration._scale import Scale
 from recall_signal.calibration._summary import summary_of
 from recall_signal.calibration._words_estimate import Words
 from recall_signal.confidence import Level, RecallConfidence
-from recall_signal.errors import CalibrationError, ConfigurationError
+from recall_signal.errors import ConfigurationError
 from recall_signal.pool import Pool
 from recall_signal.reports import RerankerScale
 
@@ -331,12 +332,7 @@ class Calibration:
         That is `cut_at()` where its words were left aside, as for a question in another language
         than the texts'.
         """
-        top = top_of(pool.cosines)
-        coverage, witness = (self.words and self.words.measure(pool)) or (None, True)
-        if top is None:
-            return None
-        by_words = self._lines.probability(top, coverage, witness)[1]
-        return self.cut_at(coverage if by_words else None)
+        return self._rule.cut_for(pool)
 
     def with_traffic(self, window: Sequence[tuple[float, float | None]]) -> Calibration:
         """Return this calibration with its cuts moved by a window of real queries.
@@ -413,11 +409,7 @@ class Calibration:
             encoder: The name of an encoder, None where it is not known.
             dimension: The length of its vectors, likewise.
         """
-        fingerprint = None if self.canaries is None else self.canaries.fingerprint
-        of_fit = None if fingerprint is None else fingerprint.dimensions
-        return (None in (self.encoder, encoder) or encoder == self.encoder) and (
-            None in (of_fit, dimension) or dimension == of_fit
-        )
+        return self._fitted_encoder.fits(encoder, dimension)
 
     def require_encoder(self, encoder: str | None, dimension: int | None = None) -> None:
         """Refuse another encoder than the one this was fitted with.
@@ -429,16 +421,7 @@ class Calibration:
         Raises:
             CalibrationError: Both names are known and differ, or both lengths.
         """
-        encoder = encoder and without_secrets(encoder)
-        if self.fits_encoder(encoder, dimension):
-            return
-        fitted, other = f"the encoder {self.encoder!r}", repr(encoder)
-        if self.fits_encoder(encoder):
-            fitted, other = "vectors of another length", f"vectors of length {dimension}"
-        raise CalibrationError(
-            f"this calibration was fitted with {fitted} and cannot be used with {other}: cosines "
-            "of two encoders have different scales; fit anew"
-        )
+        self._fitted_encoder.require(encoder, dimension)
 
     def staleness(self, corpus_size: int) -> str | None:
         """Return why the fit may be out of date for a corpus of this size, else None.
@@ -518,6 +501,11 @@ class Calibration:
 
     def _repr_pretty_(self, printer: Printer, cycle: bool) -> None:  # noqa: ARG002  (IPython's)
         printer.text(str(self))
+
+    @property
+    def _fitted_encoder(self) -> FittedEncoder:
+        fingerprint = None if self.canaries is None else self.canaries.fingerprint
+        return FittedEncoder(self.encoder, None if fingerprint is None else fingerprint.dimensions)
 
     @property
     def _lines(self) -> Lines:

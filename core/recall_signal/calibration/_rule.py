@@ -98,6 +98,15 @@ class Rule:
             level, note = "moderate", _NEAR_STORED
         return Judgement(level, probability, basis, note, by_words)
 
+    def cut_for(self, pool: Pool) -> float | None:
+        """Return the cut in force for a pool (see `Calibration.cut_for`)."""
+        top, words = top_of(pool.cosines), self.lines.words
+        if top is None or not self.decides:
+            return None
+        coverage, witness = (words and words.measure(pool)) or (None, True)
+        by_words = self.lines.probability(top, coverage, witness)[1]
+        return self.lines.cut_at(coverage if by_words else None)
+
     def judge_many(
         self, uncalibrated: NDArray[np.int8], top: NDArray[np.float64], coverage: Coverage
     ) -> Judgements:
