@@ -171,7 +171,10 @@ def _open_beside(target: Path, mode: int) -> tuple[Path, int]:
     """Make a file in the folder of a target, locked for as long as it is open."""
     while True:
         beside = target.with_name(f".{target.name}.{uuid4().hex[:8]}")
-        file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        except OSError as error:  # names the file that the caller knows
+            raise OSError(error.errno, error.strerror, str(target)) from None
         try:
             if _lock(file) and beside.exists():  # nobody took it for a leftover before
                 return beside, file

@@ -64,11 +64,9 @@ def shown_choice(given: object) -> str:
 
     A text of letters alone was meant for one of the names.
     """
-    if isinstance(given, int | float | None) or (
-        isinstance(given, str) and _CHOICE.fullmatch(given)
-    ):
-        return repr(given)
-    return type(given).__name__
+    is_number = isinstance(given, float) or (isinstance(given, int) and given.bit_length() <= 64)
+    is_name = isinstance(given, str) and _CHOICE.fullmatch(given)
+    return repr(given) if is_number or is_name or given is None else type(given).__name__
 
 
 def meant_name(given: str, known: Collection[str], likeness: float = 0.6) -> str | None:

@@ -129,7 +129,9 @@ def format_validation_error(
         elif item["type"] == "missing":
             messages.append(f"{name} is required")
         else:
-            is_number, is_choice = isinstance(given, int | float), item["type"] == "literal_error"
+            # A number in the place of a text may be any part of what somebody asked.
+            is_number = isinstance(given, int | float) and item["type"] != "string_type"
+            is_choice = item["type"] == "literal_error"
             shown = shown_choice(given) if is_number or is_choice else type(given).__name__
             messages.append(f"{name}: {item['msg'][0].lower()}{item['msg'][1:]}, got {shown}")
     return "; ".join(dict.fromkeys(messages))

@@ -110,12 +110,12 @@ def vector_search(retriever: BaseRetriever) -> VectorSearch | None:
         return None
     if not _SEARCH_METHODS.isdisjoint(vars(retriever)):  # replaced in the object itself
         return None
-    top_k = retriever.similarity_top_k
+    top_k, mode = retriever.similarity_top_k, retriever._vector_store_query_mode
     return VectorSearch(
         retriever=retriever,
         store=retriever._vector_store,
         encoder=retriever._embed_model,
-        mode=retriever._vector_store_query_mode.value,
+        mode=str(getattr(mode, "value", mode)),
         options=retriever._kwargs,
         top_k=top_k if type(top_k) is int and top_k > 0 else None,
     )

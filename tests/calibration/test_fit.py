@@ -187,6 +187,7 @@ def test_labels_of_any_type_of_bool() -> None:
         ({"labelled": [("q", None)]}, InvalidInputError, "labelled must hold"),
         ({"labelled": [("q", True, "group")]}, InvalidInputError, "got a tuple of 3"),
         ({"labelled": [("q",)]}, InvalidInputError, "labelled must hold"),
+        ({"labelled": [(" ", True)]}, InvalidInputError, "a query of which nothing can be read"),
         ({"labelled": [(3, True)]}, InvalidInputError, "labelled must hold"),
         ({"labelled": [("q", np.array([1, 2]))]}, InvalidInputError, "a pair of str and ndarray"),
         ({"probes": ["a"] * 40}, CalibrationError, "of the probes 1 can"),
@@ -534,6 +535,16 @@ def test_past_queries() -> None:
     low = fit(search, past_queries=PAST)
     assert (low.mode, low.status) == ("null", "ok")
     assert "past queries score far below general questions" in warnings(low)
+
+
+def test_blank_past_queries_are_left_out() -> None:
+    toy = Toy()
+    blank = ["", "  ", "\n", "\u200b"] * 10
+    of_none = fit(toy, past_queries=blank)
+    assert (of_none.mode, of_none.scale) == ("null", fit(toy).scale)
+    assert of_none.warnings == ("only 0 past queries could be used, 10 are needed: left out",)
+    seen = fit(toy, past_queries=[*PAST, *blank])
+    assert replace(seen, created="") == replace(fit(toy, past_queries=PAST), created="")
 
 
 def test_past_queries_move_the_scale() -> None:

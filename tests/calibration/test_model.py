@@ -24,7 +24,9 @@ from recall_signal import (
     Pool,
     assess,
 )
+from recall_signal.calibration._canaries import Canaries
 from recall_signal.calibration._card import level_lines
+from recall_signal.calibration._fingerprint import Fingerprint
 from recall_signal.calibration._probability import Platt, VennAbers, shift_prior, sigmoid
 from recall_signal.calibration._scale import Scale
 from recall_signal.calibration._word_scale import WordLine
@@ -464,6 +466,11 @@ def changed(change: Callable[[dict[str, Any]], Any]) -> bytes:
     return json.dumps(change(written) or written).encode()
 
 
+def of_dimensions(dimensions: int) -> dict[str, Any]:
+    """Canaries of a file whose encoder's vectors have so many numbers."""
+    return asdict(Canaries(seen=(), fingerprint=Fingerprint(dimensions, (0.1,))))
+
+
 def covering(logits: float) -> dict[str, Any]:
     """Words of a file in which a full coverage counts so many logits."""
     return asdict(replace(WORDS, line=replace(WORDS.line, per_coverage=logits)))
@@ -615,6 +622,8 @@ def test_levels_that_would_be_constant_are_refused(
         ({"corpus_size": -3}, "counts or sizes are negative"),
         ({"estimated_size": -1}, "counts or sizes are negative"),
         ({"counts": [["probes", 7], ["past queries", -3]]}, "counts or sizes are negative"),
+        ({"canaries": of_dimensions(0)}, "fingerprint is of vectors of 0 numbers"),
+        ({"canaries": of_dimensions(10**29)}, f"fingerprint is of vectors of {10**29} numbers"),
     ],
     ids=stable_repr,
 )

@@ -124,6 +124,20 @@ def test_a_broken_installation_is_not_hidden(monkeypatch: pytest.MonkeyPatch) ->
         main()
 
 
+@pytest.mark.usefixtures("restored")
+def test_an_interruption_while_it_loads_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "recall_signal.cli._app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "recall_signal.cli._app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+
+
 @pytest.mark.parametrize(("code", "right"), [(None, 0), (3, 3), ("a message", 1)])
 def test_a_thread_that_does_not_end_is_left_at_once(
     monkeypatch: pytest.MonkeyPatch, code: object, right: int

@@ -65,7 +65,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"metadata_key": "score"}, "metadata_key 'score' has a meaning of its own"),
     ({"score_key": "s"}, "score_key='s' needs score_kind=, .* got 'auto'"),
     ({"score_key": "", "score_kind": "cosine"}, "score_key: .*at least 1 character"),
-    ({"score_key": 3, "score_kind": "cosine"}, "score_key: .*a valid string, got 3"),
+    ({"score_key": 3, "score_kind": "cosine"}, "score_key: .*a valid string, got int"),
+    ({"use_rerank": "yes"}, "use_rerank: input should be a valid boolean, got str"),
+    ({"reorder": 0}, "reorder: input should be a valid boolean, got 0"),
+    ({"k": -(10**400)}, "k: input should be greater than or equal to 1, got int"),
     (
         {"score_key": "recall", "score_kind": "cosine"},
         "score_key and metadata_key are both 'recall'",

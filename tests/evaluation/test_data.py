@@ -126,6 +126,7 @@ GOOD = {"id": "1", "text": "x", "label": "present"}
     ("row", "message"),
     [
         ("{not json\n", "not JSON"),
+        ('{"id": ' + "[" * 100_000 + "]" * 100_000 + "}\n", "not JSON"),
         ("[1]\n", "expected an object, got list"),
         ({**GOOD, "id": 5}, "id must be a text, got int"),
         ({**GOOD, "text": None}, "text is missing"),

@@ -8,7 +8,7 @@ import pytest
 
 from recall_signal import ConfigurationError, InvalidInputError, Pool, assess
 from recall_signal.calibration import Baseline, Calibration
-from recall_signal.evaluation import Evaluation, Query, evaluate
+from recall_signal.evaluation import Evaluation, evaluate
 from recall_signal.evaluation._evaluate import draw_sample, fit_mode, predict
 from recall_signal.evaluation._exact_search import Retriever
 from recall_signal.evaluation._result import MODES, Method
@@ -230,13 +230,16 @@ def test_wrong_input() -> None:
     present = [q for q in world.queries if q.present]
     lost = [replace(q, relevant=("x",)) if q.present else q for q in world.queries]
     kept = [replace(q, relevant=("x", "d0")) if q.present else q for q in world.queries]
-    cases: list[tuple[list, list[Query], dict, type[Exception], str]] = [
+    cases: list[tuple[list, list, dict, type[Exception], str]] = [
         (world.corpus[:1], world.queries, {}, InvalidInputError, "at least 2 documents, got 1"),
         (world.corpus, present, {}, InvalidInputError, "got 40 and 0"),
         (world.corpus, [], {}, InvalidInputError, "got 0 and 0"),
         (world.corpus, lost, {}, InvalidInputError, "80 present queries name relevant documents"),
         (world.corpus, world.queries, {"pool_size": 1}, ConfigurationError, "at least 2"),
         (world.corpus, world.queries, {"sample": -1}, ConfigurationError, "at least 0"),
+        (world.corpus, world.queries, {"pool_size": "5"}, ConfigurationError, "finite number, got"),
+        (["a", "b"], world.queries, {}, InvalidInputError, r"load_corpus\), got str"),
+        (world.corpus, [None], {}, InvalidInputError, r"load_queries\), got NoneType"),
     ]
     for corpus, queries, options, error, message in cases:
         with pytest.raises(error, match=message):

@@ -1,6 +1,7 @@
 """Calibration and baseline around a retriever of either framework."""
 
 from dataclasses import replace
+from errno import ENOSPC
 from functools import cache
 from inspect import isawaitable
 from typing import Any
@@ -186,6 +187,21 @@ def test_another_name_than_the_encoders_own_costs_no_fit(
         over(framework).calibrated(path, encoder="other")
     assert path.read_bytes() == saved
     assert over(framework).calibrated(path, encoder=name).current_calibration.encoder == name
+
+
+def test_a_fit_is_not_lost_where_it_cannot_be_written(
+    framework: Framework,
+    tmp_path: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Calibration, "save", full)
+    calibrated = over(framework).calibrated(tmp_path / "c.json")
+    assert calibrated.current_calibration is not None
+    assert "c.json (No space left on device); save it elsewhere" in caplog.text
 
 
 def test_a_link_that_leads_nowhere_is_replaced(framework: Framework, tmp_path: Any) -> None:

@@ -31,6 +31,15 @@ def test_the_private_attributes_are_what_they_were() -> None:
     assert VectorStoreQueryMode.DEFAULT.value == ours.DEFAULT_MODE
 
 
+def test_a_query_mode_may_be_a_text() -> None:
+    bare = retriever()
+    bare._vector_store_query_mode = "default"  # type: ignore[assignment]
+    assert (
+        RecallRetriever(bare).recall(QUERY).level
+        == RecallRetriever(retriever()).recall(QUERY).level
+    )
+
+
 @pytest.mark.parametrize("name", sorted(ours._SEARCH_METHODS))
 def test_the_methods_a_search_runs_through_exist(name: str) -> None:
     assert callable(getattr(VectorIndexRetriever, name))

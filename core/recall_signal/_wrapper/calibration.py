@@ -126,7 +126,8 @@ class CalibrationMixin:
 
         Raises:
             CalibrationError: The file holds something else, and is left alone; or the fit failed.
-            OSError: The file cannot be written, or its folder does not exist.
+            OSError: The folder of the file does not exist. A file that cannot be written is a
+                warning: what was learned stays in use.
         """
         flow = calibrated_flow(path, self._runtime.encoder, fit_arguments)
         performer = _Now(self)

@@ -76,7 +76,7 @@ def calibrated_flow(
         ConfigurationError: A name is no argument of a fit, or no path, or the encoder has another
             name than is given.
         CalibrationError: The file holds something else, and is left alone.
-        OSError: The file's folder does not exist, or the file cannot be written.
+        OSError: The file's folder does not exist. A file that cannot be written is a warning.
     """
     require_fit_names(given)
     _require_own_name(encoder, given.get("encoder"))
@@ -115,7 +115,15 @@ def _found_or_fitted(
             return _adjusted(found, given)
         log.warning("%s no longer fits: %s; fitting anew", Path(path).name, reason)
     calibration: Calibration = yield FitNow(given)
-    save(calibration, path)
+    try:
+        save(calibration, path)
+    except OSError as error:  # such as a full disk: what was learned is worth more than the file
+        log.warning(
+            "the calibration is in use, but could not be written to %s (%s); save it elsewhere: "
+            "retriever.current_calibration.save(path)",
+            path,
+            error.strerror,
+        )
     return calibration
 
 

@@ -221,11 +221,11 @@ class RetrieverSettings(SignalSettings):
     function `(query, texts) -> scores`; within `RerankerOptions`
     to declare what its scores are."""
 
-    use_rerank: bool = False
+    use_rerank: bool = Field(default=False, strict=True)
     """Puts the page in the reranker's order, and its best score and the match (`rerank_score`,
     `match`) into the signal. Never changes the level."""
 
-    reorder: bool = True
+    reorder: bool = Field(default=True, strict=True)
     """False leaves the page alone, so that the reranker serves the signal only."""
 
     @field_validator("retriever", mode="before", check_fields=False)

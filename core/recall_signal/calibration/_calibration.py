@@ -185,7 +185,8 @@ class Calibration:
             documents: (id, text) pairs or texts to cut pseudo-queries from; without them they
                 are cut from the texts that the probes' own pools bring back. Content only:
                 metadata in front of a text would be cut as well.
-            past_queries: Unlabelled texts, 30 to 100 of the kind that will be asked.
+            past_queries: Unlabelled texts, 30 to 100 of the kind that will be asked; blank ones are
+                left out.
             labelled: (query, True where something relevant is stored) pairs, 20 or better 50.
             probes: Other general questions than the bundled ones; to add to those, pass
                 `[*bundled_probes(), *own]`.

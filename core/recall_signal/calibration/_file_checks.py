@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol, Self
 
 from recall_signal._names import MAX_NAME, is_plain
+from recall_signal.calibration._canaries import Canaries
 from recall_signal.calibration._estimate import Mode
 from recall_signal.calibration._rule import Judgement
 from recall_signal.calibration._scale import Scale
@@ -35,6 +36,9 @@ LARGEST_COSINE = 1.0 + 1e-6
 
 LEAST_RISE = 0.05
 """Least change of the probability between the lowest cosine and the highest; a fit has nearly 1."""
+
+MOST_DIMENSIONS = 10**6
+"""Numbers in a vector, far more than any encoder gives."""
 
 _STREAMS = [
     [(low + at * (high - low) / 39, at / 39) for at in range(40)]
@@ -81,6 +85,8 @@ class RangedFigures(Protocol):
     @property
     def floor(self) -> float | None: ...
     @property
+    def canaries(self) -> Canaries | None: ...
+    @property
     def corpus_size(self) -> int | None: ...
     @property
     def estimated_size(self) -> int | None: ...
@@ -112,6 +118,9 @@ def _impossible_figure(loaded: RangedFigures) -> str | None:
         most = loaded.words.scale.most_per_coverage(labelled=loaded.mode == "labelled")
         if given > most:
             return f"words would hide the cosine (per_coverage {given:g}, at most {most:g})"
+    fingerprint = None if loaded.canaries is None else loaded.canaries.fingerprint
+    if fingerprint is not None and not 0 < fingerprint.dimensions <= MOST_DIMENSIONS:
+        return f"fingerprint is of vectors of {fingerprint.dimensions} numbers"
     sizes = (loaded.corpus_size or 0, loaded.estimated_size or 0)
     if min(*sizes, *(count for _, count in loaded.counts)) < 0:
         return "counts or sizes are negative"

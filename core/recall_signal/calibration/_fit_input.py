@@ -11,6 +11,7 @@ from typing import Literal, SupportsIndex, TypeAlias, TypedDict, get_args
 
 from recall_signal._names import MAX_NAME, is_plain, meant_name
 from recall_signal._numbers import require_share
+from recall_signal._text import is_blank
 from recall_signal.calibration._probes import Probe
 from recall_signal.calibration._pseudo_queries import as_pair
 from recall_signal.calibration._risk import check_sample
@@ -158,7 +159,11 @@ def fit_input(
         documents=(
             None if documents is None else list(map(as_pair, items_of(documents, "documents")))
         ),
-        past_queries=None if past_queries is None else _texts(past_queries, "past_queries"),
+        past_queries=(
+            None
+            if past_queries is None
+            else [text for text in _texts(past_queries, "past_queries") if not is_blank(text)]
+        ),
         labelled=labels,
         probes=own_probes,
         encoder=encoder,
@@ -230,8 +235,11 @@ def _label(item: object) -> Label:
     if isinstance(item, tuple | list) and len(item) == 2:
         query, relevant = item
         if isinstance(query, str) and _is_label(relevant):
-            return Label(query, bool(relevant))
-        got = f"a pair of {type(query).__name__} and {type(relevant).__name__}"
+            if not is_blank(query):
+                return Label(query, bool(relevant))
+            got = "a pair with a query of which nothing can be read"
+        else:
+            got = f"a pair of {type(query).__name__} and {type(relevant).__name__}"
     elif isinstance(item, tuple | list):
         got = f"a {type(item).__name__} of {len(item)}"
     else:

@@ -14,6 +14,9 @@ __all__ = ["main"]
 
 _OURS = ("typer", "rich")
 
+_INTERRUPTED = 130
+"""Exit code of a command that was interrupted: 128 and the number of SIGINT."""
+
 
 def main() -> None:
     """Run the command `recall-signal`."""
@@ -34,6 +37,8 @@ def main() -> None:
             raise
         sys.stderr.write(f"{MissingDependencyError('The command recall-signal', 'demo')}\n")
         raise SystemExit(2) from None
+    except KeyboardInterrupt:  # loading takes a second or two
+        raise SystemExit(_INTERRUPTED) from None
     try:
         app()
     except SystemExit as end:

@@ -170,7 +170,7 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, object]]]
             continue
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):  # or nested deeper than it can be read
             raise InvalidInputError(f"{where}: not JSON; each line must be one object") from None
         if not isinstance(row, dict):
             raise InvalidInputError(f"{where}: expected an object, got {type(row).__name__}")

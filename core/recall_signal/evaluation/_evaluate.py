@@ -6,19 +6,21 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from time import perf_counter, process_time
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recall_signal._numbers import require_between
 from recall_signal.assess import Calibrator, assess
 from recall_signal.assess_many import assess_many
 from recall_signal.calibration import Baseline, Calibration
 from recall_signal.calibration._baseline import MIN_QUERIES
+from recall_signal.calibration._fit_input import items_of
 from recall_signal.calibration._lines import MIN_TRAFFIC
 from recall_signal.calibration._observation import top_of
 from recall_signal.encoders import Encoder
-from recall_signal.errors import ConfigurationError, InvalidInputError
+from recall_signal.errors import InvalidInputError
 from recall_signal.evaluation import _qpp as qpp
 from recall_signal.evaluation._data import PRESENT, Document, Query, Split
 from recall_signal.evaluation._exact_search import Progress, Retriever
@@ -50,6 +52,8 @@ BACKGROUND = 500
 _REPEATS = 5
 """Latency is the best of N repeats, which is least disturbed by other processes."""
 
+
+Item = TypeVar("Item", Document, Query)
 
 MakeCalibrator: TypeAlias = Callable[[], Calibrator | None]
 """Returns the calibration for one query; a fresh baseline each time, since it learns from use."""
@@ -84,13 +88,13 @@ def evaluate(
         progress: Called with (texts embedded, texts in all).
 
     Raises:
-        ConfigurationError: `pool_size` or `sample` is too small.
-        InvalidInputError: The data do not fit together, or one class of queries is missing.
+        ConfigurationError: `pool_size` or `sample` is too small, or no number.
+        InvalidInputError: The data do not fit together or are something else, or one class of
+            queries is missing.
     """
-    if pool_size < 2 or sample < 0:
-        raise ConfigurationError(
-            f"pool_size must be at least 2 and sample at least 0, got {pool_size} and {sample}"
-        )
+    require_between("pool_size", pool_size, 2)
+    require_between("sample", sample, 0)
+    corpus, queries = _all_of(corpus, Document, "corpus"), _all_of(queries, Query, "queries")
     _check(corpus, queries, split)
     retriever = Retriever(corpus, queries, encoder, pool_size=pool_size, progress=progress)
     fit_on = draw_sample([query for query in queries if query.split != split], sample, seed)
@@ -173,14 +177,28 @@ def _modes(
     return methods, latency
 
 
+def _all_of(given: Iterable[Item], kind: type[Item], name: str) -> list[Item]:
+    """Return what was given as a list, if all of it is of the kind."""
+    items = [*items_of(given, name)]
+    for item in items:
+        if not isinstance(item, kind):
+            raise InvalidInputError(
+                f"{name} must hold {kind.__name__} objects (see load_{name}), "
+                f"got {type(item).__name__}"
+            )
+    return cast("list[Item]", items)
+
+
 def _check(corpus: Sequence[Document], queries: Sequence[Query], split: str) -> None:
     if len(corpus) < 2:
         raise InvalidInputError(f"the corpus must hold at least 2 documents, got {len(corpus)}")
     reported = [query.kind == PRESENT for query in queries if query.split == split]
     if len(set(reported)) < 2:
         raise InvalidInputError(
-            f"the split {split!r} needs queries with something relevant stored and queries "
-            f"without, got {sum(reported)} and {len(reported) - sum(reported)}"
+            f"the split {split!r}, which is reported, needs queries with something relevant stored "
+            f"and queries without, got {sum(reported)} and {len(reported) - sum(reported)} of "
+            f"{len(queries)}; add some of both, or give each its split ('dev' or 'test'), which a "
+            "hash of its id chooses otherwise"
         )
     stored = {document.id for document in corpus}
     lost = [q for q in queries if q.present and q.relevant and not stored.intersection(q.relevant)]

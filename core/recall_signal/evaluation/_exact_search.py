@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from copy import copy
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -225,11 +225,17 @@ def _unit(vectors: Vectors, count: int) -> NDArray[np.float32]:
     if rows.ndim != 2 or len(rows) != count:
         raise InvalidInputError(
             f"the encoder must return one vector of numbers for each of {count} texts, all of "
-            f"one dimension; got {len(vectors)} vectors"
+            f"one dimension; got {len(vectors)} vectors{_lengths(vectors)}"
         )
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     with np.errstate(all="ignore"):
         return np.where(norms > 0.0, rows / norms, np.nan)
+
+
+def _lengths(vectors: Vectors) -> str:
+    """Return the lengths of vectors that differ, for a message."""
+    lengths = {len(vector) for vector in vectors if isinstance(vector, Sized)}
+    return f" of {min(lengths)} to {max(lengths)} numbers" if len(lengths) > 1 else ""
 
 
 def _fold(text: str) -> str:
