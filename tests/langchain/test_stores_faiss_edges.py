@@ -15,7 +15,29 @@ from tests.langchain.fakes import DIMENSION, encoder_for, faiss_store
 from tests.langchain.test_stores_faiss import ASKED, COUNT, MIXED, SPREAD, UNIT, check, recall
 
 
+class LoadedLate(FAISS):
+    """Holds its index elsewhere, as a store that loads it at the first search."""
+
+    @property
+    def index(self) -> object:
+        return self.__dict__["loaded"]
+
+    @index.setter
+    def index(self, index: object) -> None:
+        self.__dict__["loaded"] = index
+
+
 class TestEdges:
+    def test_an_index_that_its_class_looks_up(self) -> None:
+        plain = faiss_store(encoder_for(UNIT, ASKED), COUNT)
+        store = LoadedLate(
+            plain.embedding_function, plain.index, plain.docstore, plain.index_to_docstore_id
+        )
+        found, right = recall(store), recall(plain)
+        assert [d.id for d in found.documents] == [d.id for d in right.documents]
+        assert found.pool.cosines == right.pool.cosines
+        assert found.confidence == right.confidence
+
     def test_empty(self) -> None:
         response = recall(faiss_store(encoder_for(UNIT, ASKED), 0))
         assert response.documents == []
