@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from recall_signal._report_schema import RecallReport
 from recall_signal.advice import Advice, advice
 from recall_signal.confidence import LEVELS, Level, RecallConfidence, unknown
-from recall_signal.reports import NOT_CONFIGURED, VERSION, ReportsMixin, SelectionReport
+from recall_signal.reports import NOT_CONFIGURED, ReportsMixin, SelectionReport
 
 __all__ = [
     "KEY",
@@ -61,8 +61,8 @@ def parse_report(value: object, key: str = KEY) -> RecallReport | None:
     """Read both reports of a retrieval, None where there are none; never raises.
 
     Fields that are missing or of a wrong type are empty, and a selection that cannot be read is
-    `not_configured`. A report of another version of the format is none. The caller decides whose
-    metadata to trust: whatever stands under the key is taken for a report.
+    `not_configured`. The caller decides whose metadata to trust: whatever stands under the key
+    is taken for a report.
 
     Args:
         value: A mapping (an entry of metadata, a report, an artifact), a document, a node, a
@@ -259,8 +259,6 @@ def _of_holder(holder: object) -> dict[str, Any] | None:
         return holder.to_dict()
     confidence = get_field(holder, "confidence")
     rest = {} if confidence is None or not isinstance(holder, Mapping) else holder
-    if rest.get("v", VERSION) != VERSION:
-        return None
     fields = _fields(holder if confidence is None else confidence)
     level = fields.get("level")
     if not isinstance(level, str) or level not in LEVELS:

@@ -284,9 +284,6 @@ class ReportsMixin:
 
 NOT_CONFIGURED = SelectionReport(applied=False, reason="not_configured")
 
-VERSION = 1
-"""Of the reports' format."""
-
 _SOMETIMES = frozenset({"rerank", "calibration"})
 """Parts of a report that are there only where something is in use."""
 
@@ -306,7 +303,7 @@ def report_dict(
     `created`, `status`; both None until it is learned) only where there is one.
     """
     report = {
-        "v": VERSION,
+        "v": 1,
         "confidence": vars(confidence).copy(),  # all of its fields are plain JSON values
         "selection": _set_only(vars(selection)),
         "cosine_source": cosine_source,

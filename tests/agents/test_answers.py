@@ -137,11 +137,3 @@ async def test_wrong_settings_are_refused(
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
         await framework.answer(framework.over(), "sync", **settings)
-
-
-@pytest.mark.parametrize("version", [2, 0, "1", None])
-def test_a_report_of_another_version_is_none(framework: Framework, version: object) -> None:
-    report = framework.over(STRONG).recall(QUERY).to_dict()
-    assert parse_report(report) is not None
-    assert parse_report({**report, "v": version}) is None
-    assert parse_report({"recall": {**report, "v": version}}) is None

@@ -153,6 +153,16 @@ def test_a_system_without_locks_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("write", WRITES)
+def test_an_error_names_the_file_that_was_given(
+    write: Callable[[Path], object], tmp_path: Path
+) -> None:
+    path = tmp_path / ("x" * 250)  # with what is added to the name beside it, too long
+    with pytest.raises(OSError, match="name too long") as raised:
+        write(path)
+    assert raised.value.filename == str(path)
+
+
 def test_what_was_removed_meanwhile_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), replacing(tmp_path / "x") as beside:
         beside.unlink()
